@@ -1,0 +1,1 @@
+"""The terminal console: watches and steers one run. It never loads torch."""

@@ -1,0 +1,1 @@
+"""The trainer: a torch process that survives weeks. This root imports nothing."""

@@ -1,0 +1,1 @@
+"""The proxy: what feeds the engine and what judges it."""
