@@ -1,0 +1,68 @@
+"""Replacing and making small files so that a reader sees the old bytes or the new, never half."""
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in `directory` durable (a rename is not, until its directory is synced)."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Replace `path` by `data`: written beside it, synced, renamed, directory synced.
+
+    With `durable=False` nothing is synced: readers still never see half a file, but a power
+    loss may bring the old one back. Raises `OSError`; the old file is then untouched and no
+    temporary file stays.
+    """
+    beside = _write_beside(path, data, durable=durable)
+    try:
+        beside.replace(path)
+    except OSError:
+        _unlink_quietly(beside)
+        raise
+    if durable:
+        sync_directory(path.parent)
+
+
+def create_exclusively(path: Path, data: bytes) -> None:
+    """Make `path` with `data`, whole and durable; `FileExistsError` if somebody made it first."""
+    beside = _write_beside(path, data, durable=True)
+    try:
+        os.link(beside, path)
+    finally:
+        _unlink_quietly(beside)
+    sync_directory(path.parent)
+
+
+def _write_beside(path: Path, data: bytes, *, durable: bool) -> Path:
+    beside = path.with_name(f".{path.name.lstrip('.')}.{os.getpid()}.partial")
+    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        write_fully(fd, data)
+        if durable:
+            os.fsync(fd)
+    except OSError:
+        _unlink_quietly(beside)
+        raise
+    finally:
+        os.close(fd)
+    return beside
+
+
+def write_fully(fd: int, data: bytes | memoryview) -> None:
+    """Write all of `data` at the descriptor's position; a short write goes on where it ended."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def _unlink_quietly(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()

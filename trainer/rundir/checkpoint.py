@@ -1,0 +1,226 @@
+"""Checkpoints: `[int32 step][int32 n_params][weights][m][v]`, little-endian float32 arrays.
+
+`step` is the number of optimiser updates applied; the size is 8 + 12 × n_params bytes. A file
+under its final name is whole: it is written beside that name, its size reserved first, synced,
+renamed, and its directory synced.
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer.rundir.atomic import sync_directory, write_fully
+from trainer.rundir.outcomes import HistoryError
+
+INT32_MAX = 2**31 - 1
+_HEADER = struct.Struct("<ii")
+_NAME = re.compile(r"step_(\d{6,})\.bin")
+_CHUNK_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A checkpoint on disk whose size, header and name agree."""
+
+    step: int
+    path: Path
+    n_bytes: int
+    modified: float
+    """Wall clock, seconds: when the file was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A file named like a checkpoint that no resume may take, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """All checkpoints of a run by ascending step, and the files that were not taken for one."""
+
+    checkpoints: tuple[Checkpoint, ...]
+    skipped: tuple[Skipped, ...]
+
+    @property
+    def newest(self) -> Checkpoint | None:
+        return self.checkpoints[-1] if self.checkpoints else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a finished save left on disk."""
+
+    path: Path
+    n_bytes: int
+    sha256: str
+    seconds: float
+
+
+def checkpoint_bytes(n_params: int) -> int:
+    """Size of a checkpoint file in bytes: 8 + 12 × n_params."""
+    return _HEADER.size + 12 * n_params
+
+
+def checkpoint_name(step: int) -> str:
+    """`step_NNNNNN.bin`: six digits, more when needed."""
+    return f"step_{step:06d}.bin"
+
+
+def check_limits(*, step: int, n_params: int) -> None:
+    """Raise `HistoryError` where the int32 header can't hold the numbers."""
+    for what, value in (("steps", step), ("parameters", n_params)):
+        if not 0 <= value <= INT32_MAX:
+            msg = (
+                f"{value:,} {what} don't fit the checkpoint's int32 header (at most {INT32_MAX:,})"
+            )
+            raise HistoryError(msg)
+
+
+def write_checkpoint(directory: Path, step: int, arrays: Sequence[memoryview]) -> Written:
+    """Write weights, m and v (three equally long float32 buffers) as the checkpoint of `step`.
+
+    Durable when it returns. A damaged file that already has the name is moved aside, never
+    deleted. Raises `OSError`; nothing half-written stays then.
+    """
+    started = time.monotonic()
+    views = [memoryview(array).cast("B") for array in arrays]
+    n_params = views[0].nbytes // 4
+    if len(views) != 3 or any(view.nbytes != 4 * n_params for view in views):
+        raise AssertionError("a checkpoint is three float32 arrays of one length")
+    check_limits(step=step, n_params=n_params)
+    final = directory / checkpoint_name(step)
+    beside = directory / f".{final.name}.partial"
+    try:
+        sha256 = _write_partial(beside, _HEADER.pack(step, n_params), views)
+        _move_aside(final)
+        beside.rename(final)
+    except OSError:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
+    sync_directory(directory)
+    return Written(
+        path=final,
+        n_bytes=checkpoint_bytes(n_params),
+        sha256=sha256,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _write_partial(path: Path, header: bytes, views: Sequence[memoryview]) -> str:
+    digest = hashlib.sha256(header)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        _reserve(fd, len(header) + sum(view.nbytes for view in views))
+        write_fully(fd, header)
+        for view in views:
+            for start in range(0, view.nbytes, _CHUNK_BYTES):
+                chunk = view[start : start + _CHUNK_BYTES]
+                write_fully(fd, chunk)
+                digest.update(chunk)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    return digest.hexdigest()
+
+
+def _reserve(fd: int, n_bytes: int) -> None:
+    """Let a full disk say so before the first byte; a file system that can't is no error."""
+    try:
+        os.posix_fallocate(fd, 0, n_bytes)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            raise
+
+
+def _move_aside(path: Path) -> None:
+    if not path.exists():
+        return
+    number = 1
+    while (aside := path.with_name(f"{path.name}.rejected-{number}")).exists():
+        number += 1
+    path.rename(aside)
+
+
+def read_checkpoint_into(checkpoint: Checkpoint, arrays: Sequence[memoryview]) -> None:
+    """Fill weights, m and v (three float32 buffers) from the file, without a copy between.
+
+    Raises `HistoryError` if the file ends early, `OSError` if it can't be read.
+    """
+    with checkpoint.path.open("rb", buffering=0) as file:
+        file.seek(_HEADER.size)
+        for array in arrays:
+            rest = memoryview(array).cast("B")
+            while rest:
+                n_read = file.readinto(rest)
+                if not n_read:
+                    raise HistoryError(f"{checkpoint.path}: ends early; use an older checkpoint")
+                rest = rest[n_read:]
+
+
+def list_checkpoints(directory: Path, n_params: int | None) -> Inventory:
+    """Every file named like a checkpoint: taken or skipped with its reason; newest by number.
+
+    `n_params` is the model's; `None` (a foreign trainer) takes the header's word for it.
+    """
+    checkpoints: list[Checkpoint] = []
+    skipped: list[Skipped] = []
+    try:
+        names = os.listdir(directory)
+    except FileNotFoundError:
+        names = []
+    for name in names:
+        if not (match := _NAME.fullmatch(name)):
+            continue
+        found = inspect_checkpoint(directory / name, int(match[1]), n_params)
+        if isinstance(found, Checkpoint):
+            checkpoints.append(found)
+        elif found is not None:
+            skipped.append(found)
+    checkpoints.sort(key=lambda checkpoint: checkpoint.step)
+    skipped.sort(key=lambda skip: skip.path.name)
+    return Inventory(checkpoints=tuple(checkpoints), skipped=tuple(skipped))
+
+
+def inspect_checkpoint(path: Path, step: int, n_params: int | None) -> Checkpoint | Skipped | None:
+    """Judge one file by name, size and header; `None` if it went away meanwhile."""
+    try:
+        with path.open("rb") as file:
+            stat = os.fstat(file.fileno())
+            header = file.read(_HEADER.size)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return Skipped(path=path, reason=f"can't be read: {error.strerror}")
+    reason = _reason_to_skip(path.name, step, header, stat.st_size, n_params)
+    if reason:
+        return Skipped(path=path, reason=reason)
+    return Checkpoint(step=step, path=path, n_bytes=stat.st_size, modified=stat.st_mtime)
+
+
+def _reason_to_skip(
+    name: str, step: int, header: bytes, size: int, n_params: int | None
+) -> str | None:
+    if name != checkpoint_name(step):
+        return f"name is not {checkpoint_name(step)}"
+    if len(header) < _HEADER.size:
+        return f"{size} bytes: too short for a header"
+    header_step, header_params = _HEADER.unpack(header)
+    if header_step != step:
+        return f"header says step {header_step}, name says {step}"
+    if n_params is not None and header_params != n_params:
+        return f"header says {header_params:,} parameters, the model has {n_params:,}"
+    expected = checkpoint_bytes(header_params)
+    if header_params < 0 or size != expected:
+        return f"{size:,} bytes instead of {expected:,}"
+    return None

@@ -1,0 +1,129 @@
+"""One trainer a run: the kernel's lock on `trainer.lock`, and whom the lock belongs to.
+
+The lock is an open-file-description lock (`F_OFD_SETLK`): it ends with the last process that has
+the file open, however that ends, and anyone can ask who holds it without taking it for a moment
+(a console that looked by locking could make a starting trainer believe that another one lives).
+The pid, start time and host written in the file only say whom to signal.
+"""
+
+import fcntl
+import os
+import socket
+import struct
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+
+from trainer.rundir.atomic import write_fully
+from trainer.rundir.outcomes import LockedError
+
+_FLOCK = struct.Struct("hhqqi4x")  # struct flock of 64-bit Linux: type, whence, start, len, pid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """The process that holds a run. `pid` 0: the lock is held, by whom is not written."""
+
+    pid: int
+    start_time: int
+    """Clock ticks after boot at which the process began: with the pid, a process's identity."""
+    host: str
+    boot_id: str
+
+    @property
+    def is_here(self) -> bool:
+        """Whether its pid means anything on this machine since its last boot."""
+        return self.host == socket.gethostname() and self.boot_id == boot_id()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the very process still runs (a zombie or a recycled pid does not count)."""
+        return self.is_here and process_start_time(self.pid) == self.start_time
+
+
+def process_start_time(pid: int) -> int | None:
+    """Clock ticks after boot (proc(5), stat field 22); `None` for no process or a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def boot_id() -> str:
+    """Differs after each boot of the machine; empty where the kernel doesn't tell."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+class TrainerLock:
+    """Held by the live trainer from before it reads the run until its process is gone."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock and write who holds it; `LockedError` if another trainer does."""
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _request(fcntl.F_WRLCK))
+        except BlockingIOError:
+            os.close(self._fd)
+            raise LockedError(f"{path.parent}: {_describe(holder_of(path))}") from None
+        os.ftruncate(self._fd, 0)
+        write_fully(self._fd, identity_of(os.getpid()))
+
+    def release(self) -> None:
+        """Give the run free before the process ends."""
+        os.close(self._fd)
+
+
+def identity_of(pid: int) -> bytes:
+    """What `trainer.lock` says of the process that holds it, as one line of JSON."""
+    holder = Holder(
+        pid=pid,
+        start_time=process_start_time(pid) or 0,
+        host=socket.gethostname(),
+        boot_id=boot_id(),
+    )
+    return orjson.dumps({**asdict(holder), "t": time.time()}) + b"\n"
+
+
+def holder_of(path: Path) -> Holder | None:
+    """Who holds the run; `None` if nobody does. Takes no lock. Raises `OSError` but for absence."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _request(fcntl.F_WRLCK))
+        if _FLOCK.unpack(answer)[0] == fcntl.F_UNLCK:
+            return None
+        return _parse_holder(os.pread(fd, 4096, 0))
+    finally:
+        os.close(fd)
+
+
+def _request(kind: int) -> bytes:
+    return _FLOCK.pack(kind, os.SEEK_SET, 0, 0, 0)
+
+
+def _parse_holder(data: bytes) -> Holder:
+    try:
+        written = orjson.loads(data)
+        return Holder(
+            pid=int(written["pid"]),
+            start_time=int(written["start_time"]),
+            host=str(written["host"]),
+            boot_id=str(written["boot_id"]),
+        )
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        return Holder(pid=0, start_time=0, host=socket.gethostname(), boot_id=boot_id())
+
+
+def _describe(holder: Holder | None) -> str:
+    if holder is None or not holder.pid:
+        return "another trainer holds this run"
+    return f"another trainer holds this run (pid {holder.pid} on {holder.host})"
