@@ -176,7 +176,7 @@ def list_checkpoints(directory: Path, n_params: int | None) -> Inventory:
     checkpoints: list[Checkpoint] = []
     skipped: list[Skipped] = []
     try:
-        names = os.listdir(directory)
+        names = [path.name for path in directory.iterdir()]
     except FileNotFoundError:
         names = []
     for name in names:

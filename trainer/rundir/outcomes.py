@@ -1,4 +1,4 @@
-"""How a trainer can end: the exit codes of the contract, their words, and the errors behind them."""
+"""How a trainer can end: the contract's exit codes, their words, the errors behind them."""
 
 from enum import IntEnum
 

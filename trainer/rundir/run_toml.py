@@ -139,7 +139,7 @@ _COMMENTS = {
     "train.compile": "torch.compile, on CUDA",
     "train.deterministic": "false: faster on CUDA, but a resume is not bit-exact",
     "checkpoint.every": "checkpoints and sample audits, one to one",
-    "checkpoint.keep_last": "0: keep all. Else: the last N, every keep_every-th, and what is stood on",
+    "checkpoint.keep_last": "0: keep all. Else: the last N and every keep_every-th",
     "audit.threshold": "coherence score from 0 to 100",
     "audit.patience": "audits in a row under the threshold that halt the run; 0: never",
 }
