@@ -54,7 +54,7 @@ def _sources(paths: Mapping[str, str]) -> dict[str, SourceSettings]:
 
 def _absolute(name: str, path: str) -> str:
     if path.startswith("python:"):
-        known = [known for known in DEFAULT_SOURCES.values()]
+        known = list(DEFAULT_SOURCES.values())
         if path not in known:
             nearest = difflib.get_close_matches(path, known, n=1, cutoff=0.4)
             hint = f"; did you mean {nearest[0]}?" if nearest else f"; known: {', '.join(known)}"
