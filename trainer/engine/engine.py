@@ -1,0 +1,169 @@
+"""The engine: one training step, one checkpoint's worth of state, and samples for the audit."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from trainer.engine.device import Placement, place
+from trainer.engine.model import KeyValue, Model, initialise
+from trainer.engine.parameters import FlatParameters, as_memoryview
+from trainer.engine.schedule import learning_rate
+from trainer.rundir.checkpoint import Checkpoint, read_checkpoint_into
+from trainer.rundir.settings import Settings
+
+BETAS = (0.9, 0.999)
+ADAM_EPS = 1e-8
+FIRST_LOSS_SCALE = 65536.0
+"""fp16: where each step begins, so that a step is a pure function of weights and data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """A step's figures; where one is not finite, the update was not applied."""
+
+    loss: float
+    """Mean over the batch in nats per token: a float32 value."""
+    grad_norm: float
+    """Global norm before clipping."""
+    lr: float
+
+    @property
+    def is_finite(self) -> bool:
+        return math.isfinite(self.loss) and math.isfinite(self.grad_norm)
+
+
+class Engine:
+    """Weights, m and v at `step` updates, and what can be done with them."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Build the model and fill it from the seed; step 0. Raises `SettingsError`."""
+        self.step = 0
+        self.placement: Placement = place(settings.train)
+        self._settings = settings
+        self._device = self.placement.device
+        self.model = Model(settings.model)
+        self.parameters = FlatParameters(self.model, self._device)
+        self._loss = (
+            torch.compile(self.model.loss)
+            if settings.train.compile and self._device.type == "cuda"
+            else self.model.loss
+        )
+        self._flat = nn.Parameter(self.parameters.weights)
+        self._flat.grad = self.parameters.gradients
+        self._adamw = torch.optim.AdamW(
+            [self._flat],
+            betas=BETAS,
+            eps=ADAM_EPS,
+            weight_decay=settings.optimizer.weight_decay,
+            fused=True,
+        )
+        self._set_adam_step()
+
+    def initialise(self) -> None:
+        """Fill the weights from the run's seed: a run's very beginning."""
+        initialise(self.model, self._settings.seed)
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Take weights, m, v and step from a checkpoint, read straight into place."""
+        arrays = self.parameters.host_arrays()
+        read_checkpoint_into(checkpoint, [as_memoryview(array) for array in arrays])
+        self.parameters.load(arrays)
+        self.step = checkpoint.step
+        self._set_adam_step()
+
+    def train_step(self, rows: NDArray[np.int64]) -> StepResult:
+        """One update from `rows` (rows, context + 1); not applied if anything is not finite."""
+        inputs, targets = self._to_device(rows)
+        number = self.step + 1
+        lr = learning_rate(number, self._settings.train.total_steps, self._settings.optimizer)
+        loss, grad_norm = self._finite_gradients(inputs, targets)
+        result = StepResult(loss=loss, grad_norm=grad_norm, lr=lr)
+        if not result.is_finite:
+            return result
+        max_grad_norm = self._settings.optimizer.max_grad_norm
+        if grad_norm > max_grad_norm:
+            self.parameters.gradients.mul_(max_grad_norm / grad_norm)
+        self._adamw.param_groups[0]["lr"] = lr
+        self._adamw.step()
+        self.step = number
+        return result
+
+    def state_views(self) -> list[memoryview]:
+        """Weights, m and v as bytes in the CPU's memory, in the checkpoint's order."""
+        return [as_memoryview(array) for array in self.parameters.host_arrays()]
+
+    @torch.inference_mode()
+    def evaluate(self, rows: NDArray[np.int64]) -> float:
+        """Mean loss of `rows` (rows, context + 1) in nats per token; changes nothing."""
+        total = 0.0
+        micro_batch = self._settings.train.micro_batch
+        for start in range(0, len(rows), micro_batch):
+            inputs, targets = self._to_device(rows[start : start + micro_batch])
+            with self.placement.passes():
+                total += self.model.loss(inputs, targets).item() * len(inputs)
+        return total / len(rows)
+
+    @torch.inference_mode()
+    def sample(
+        self, prompt: Sequence[int], n_tokens: int, *, seed: int, temperature: float
+    ) -> list[int]:
+        """`n_tokens` drawn freely after `prompt`, from a generator of its own.
+
+        A full context goes on from its last half, so that most tokens cost one position.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        tokens = list(prompt)
+        past: list[KeyValue] | None = None
+        for _ in range(n_tokens):
+            new = tokens[-1:]
+            if past is None or past[0][0].shape[2] == self.model.context:
+                past, new = None, tokens[-max(self.model.context // 2, 1) :]
+            with self.placement.passes():
+                inputs = torch.tensor([new], device=self._device)
+                logits_BV, past = self.model.extend(inputs, past)
+            probabilities = torch.softmax(logits_BV[0].float().cpu() / temperature, dim=-1)
+            tokens.append(int(torch.multinomial(probabilities, 1, generator=generator)))
+        return tokens[len(prompt) :]
+
+    def _finite_gradients(self, inputs: Tensor, targets: Tensor) -> tuple[float, float]:
+        """Loss and gradient norm; in fp16 with the largest of the fixed scales that is finite."""
+        scale = FIRST_LOSS_SCALE if self.placement.precision == "fp16" else 1.0
+        while True:
+            loss, grad_norm = self._gradients(inputs, targets, scale)
+            if math.isfinite(grad_norm) or not math.isfinite(loss) or scale <= 1.0:
+                return loss, grad_norm
+            scale /= 2.0
+
+    def _gradients(self, inputs: Tensor, targets: Tensor, scale: float) -> tuple[float, float]:
+        gradients = self.parameters.gradients
+        gradients.zero_()
+        n_micro_steps = self._settings.grad_accum_steps
+        total = torch.zeros((), device=self._device)
+        for micro_inputs, micro_targets in zip(
+            inputs.chunk(n_micro_steps), targets.chunk(n_micro_steps), strict=True
+        ):
+            with self.placement.passes():
+                loss = self._loss(micro_inputs, micro_targets) / n_micro_steps
+            (loss * scale).backward()
+            total += loss.detach()
+        if scale != 1.0:
+            gradients.div_(scale)
+        return total.item(), torch.linalg.vector_norm(gradients).item()
+
+    def _to_device(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        tokens = torch.from_numpy(rows).to(self._device)
+        return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+
+    def _set_adam_step(self) -> None:
+        """Adam's t is the number of updates applied, at the start as after a resume."""
+        device = self._device if self._device.type == "cuda" else torch.device("cpu")
+        self._adamw.state[self._flat] = {
+            "step": torch.tensor(float(self.step), device=device),
+            "exp_avg": self.parameters.m,
+            "exp_avg_sq": self.parameters.v,
+        }

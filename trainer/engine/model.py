@@ -1,0 +1,128 @@
+"""The language model: learned positions, RMS norm without weights, squared ReLU, own head.
+
+Shapes: B rows, T tokens, D width, H heads, K = D / H, V vocabulary, F = 4·D.
+Every parameter belongs to a matrix; there is no bias and no norm weight.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from trainer.rundir.settings import ModelSettings
+
+NORM_EPS = 1e-5
+
+KeyValue = tuple[Tensor, Tensor]
+"""Keys and values of one layer, each (B, H, T, K)."""
+
+
+def norm(x: Tensor) -> Tensor:
+    """RMS norm over the last axis, without weights (Zhang and Sennrich 2019)."""
+    return F.rms_norm(x, (x.shape[-1],), eps=NORM_EPS)
+
+
+class Matrix(nn.Module):
+    """A linear map without bias; `weight` is (out, in)."""
+
+    def __init__(self, n_in: int, n_out: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(n_out, n_in))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight)
+
+
+class Layer(nn.Module):
+    """Causal attention and a squared-ReLU MLP, each on the norm of the residual stream.
+
+    Query, key and value are three (D, D) matrices that lie behind each other in the checkpoint;
+    here they are one (3·D, D) matrix over the same bytes, so that they are one product.
+    """
+
+    def __init__(self, settings: ModelSettings) -> None:
+        super().__init__()
+        width = settings.width
+        self.heads = settings.heads
+        self.query_key_value = Matrix(width, 3 * width)
+        self.output = Matrix(width, width)
+        self.mlp_in = Matrix(width, 4 * width)
+        self.mlp_out = Matrix(4 * width, width)
+
+    def forward(self, x_BTD: Tensor, past: KeyValue | None = None) -> tuple[Tensor, KeyValue]:
+        """The layer's output (B, T, D) and all keys and values, `past` ones first.
+
+        Without `past`, any number of tokens; with it, one token that sees all of them.
+        """
+        attended_BTD, present = self._attend(norm(x_BTD), past)
+        x_BTD = x_BTD + self.output(attended_BTD)
+        hidden_BTF = F.relu(self.mlp_in(norm(x_BTD))).square()
+        return x_BTD + self.mlp_out(hidden_BTF), present
+
+    def _attend(self, x_BTD: Tensor, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
+        n_rows, n_tokens, width = x_BTD.shape
+        qkv = self.query_key_value(x_BTD).view(
+            n_rows, n_tokens, 3, self.heads, width // self.heads
+        )
+        q_BHTK, k_BHTK, v_BHTK = qkv.permute(2, 0, 3, 1, 4).unbind(0)
+        if past is not None:
+            k_BHTK = torch.cat((past[0], k_BHTK), dim=2)
+            v_BHTK = torch.cat((past[1], v_BHTK), dim=2)
+        y_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=past is None)
+        y_BTD = y_BHTK.transpose(1, 2).reshape(n_rows, n_tokens, width)
+        return y_BTD, (k_BHTK, v_BHTK)
+
+
+class Model(nn.Module):
+    """Tokens in, logits out. `parameters()` yields them in the checkpoint's order."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        super().__init__()
+        self.context = settings.context
+        self.token_embedding = nn.Parameter(torch.empty(settings.vocab_size, settings.width))
+        self.position_embedding = nn.Parameter(torch.empty(settings.context, settings.width))
+        self.layers = nn.ModuleList(Layer(settings) for _ in range(settings.layers))
+        self.head = Matrix(settings.width, settings.vocab_size)
+
+    def forward(self, tokens_BT: Tensor) -> Tensor:
+        """Logits (B, T, V) for each next token; T at most the context."""
+        x_BTD = self._embed(tokens_BT, 0)
+        for layer in self.layers:
+            x_BTD, _ = layer(x_BTD)
+        logits: Tensor = self.head(norm(x_BTD))
+        return logits
+
+    def loss(self, tokens_BT: Tensor, targets_BT: Tensor) -> Tensor:
+        """Mean cross-entropy in nats per token: a float32 scalar."""
+        logits_BTV = self(tokens_BT)
+        return F.cross_entropy(logits_BTV.flatten(0, 1).float(), targets_BT.flatten())
+
+    def extend(
+        self, tokens_BT: Tensor, past: list[KeyValue] | None
+    ) -> tuple[Tensor, list[KeyValue]]:
+        """Logits (B, V) after the last token, and the keys and values to go on from."""
+        x_BTD = self._embed(tokens_BT, past[0][0].shape[2] if past else 0)
+        present: list[KeyValue] = []
+        for index, layer in enumerate(self.layers):
+            x_BTD, key_value = layer(x_BTD, past[index] if past else None)
+            present.append(key_value)
+        logits: Tensor = self.head(norm(x_BTD[:, -1]))
+        return logits, present
+
+    def _embed(self, tokens_BT: Tensor, start: int) -> Tensor:
+        positions_TD = self.position_embedding[start : start + tokens_BT.shape[1]]
+        return F.embedding(tokens_BT, self.token_embedding) + positions_TD
+
+
+def initialise(model: Model, seed: int) -> None:
+    """Fill the weights from `seed`: normal, 0.02; residual outputs by 1/√(2·layers) less.
+
+    As GPT-2 (Radford et al. 2019, section 2.3). On the CPU, so that all devices begin alike.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    residual = 0.02 / (2 * len(model.layers)) ** 0.5
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            is_residual = name.endswith(("output.weight", "mlp_out.weight"))
+            std = residual if is_residual else 0.02
+            values = torch.empty(parameter.shape).normal_(0.0, std, generator=generator)
+            parameter.copy_(values)

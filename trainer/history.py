@@ -1,0 +1,95 @@
+"""The loss history as the trainer writes it: what a resume folds, replays and appends."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.records import Record, RecordArray, canonical
+from trainer.rundir.state import Replay
+
+EMA_DECAY = 0.98
+"""Of the loss EMA in the records: a window of about 50 steps."""
+
+
+class LossHistory:
+    """`.loss.json` opened for a run that goes on from `step`.
+
+    Records after `step` are from steps that will be trained again: where a replayed step equals
+    its record nothing is appended, and the replay counts as proven.
+    """
+
+    def __init__(self, path: Path, step: int) -> None:
+        """Open, repair and check the file; raises `HistoryError` if it doesn't reach `step`."""
+        self._array = RecordArray(path)
+        self.repair = self._array.repair
+        records = canonical(self._array.records)
+        self.attempt = 1 + max((_int(record, "attempt") for record in records.values()), default=0)
+        self._array.records = []
+        self._check_covers(path, records, step)
+        self._past = [record for number, record in records.items() if number <= step]
+        self._ahead = {number: record for number, record in records.items() if number > step}
+        self.ema = _float(self._past[-1], "ema") if self._past else None
+        self.replay = Replay(first_step=step + 1, last_step=max(self._ahead, default=step))
+
+    def past(self) -> Iterator[Record]:
+        """The canonical records up to the resumed step, once; they are not kept in memory."""
+        past, self._past = self._past, []
+        yield from past
+
+    def next_ema(self, loss: float) -> float:
+        """The EMA after `loss`; a new run's begins at its first loss."""
+        return loss if self.ema is None else EMA_DECAY * self.ema + (1.0 - EMA_DECAY) * loss
+
+    def record(self, record: Record) -> bool | None:
+        """Append a step's record, or prove the one on file by it.
+
+        `None`: the step is new. `True`: it was replayed and equals its record. `False`: it was
+        replayed and differs; the new record was appended. On `OSError` the record is kept and
+        written with the next.
+        """
+        self.ema = record["ema"]
+        before = self._ahead.pop(record["step"], None)
+        if before is None:
+            self._array.append(record)
+            return None
+        is_proven = all(before.get(key) == record[key] for key in ("loss", "grad_norm"))
+        counted = "proven" if is_proven else "differing"
+        self.replay = dataclasses.replace(
+            self.replay, **{counted: getattr(self.replay, counted) + 1}
+        )
+        if not is_proven:
+            self._array.append(record)
+        return is_proven
+
+    @property
+    def n_pending(self) -> int:
+        """Records that found no room on the disk yet."""
+        return len(self._array.pending)
+
+    def sync(self) -> None:
+        """Make the history durable; raises `OSError`."""
+        self._array.sync()
+
+    def close(self) -> None:
+        self._array.close()
+
+    @staticmethod
+    def _check_covers(path: Path, records: dict[int, Record], step: int) -> None:
+        missing = [number for number in range(1, step + 1) if number not in records]
+        if missing:
+            msg = (
+                f"{path}: the newest checkpoint is of step {step:,}, but the history has no record"
+                f" of step {missing[0]:,} ({len(missing):,} missing); restore it from a backup"
+            )
+            raise HistoryError(msg)
+
+
+def _int(record: Record, key: str) -> int:
+    value = record.get(key)
+    return value if isinstance(value, int) else 0
+
+
+def _float(record: Record, key: str) -> float | None:
+    value = record.get(key)
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,73 @@
+"""What the trainer says of itself: `.state.json`, and lines for a person on stdout."""
+
+import dataclasses
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainer.rundir.state import State, write_state
+
+_STATE_SECONDS = 1.0
+_LINE_SECONDS = 10.0
+
+
+class Reporter:
+    """Keeps the current `State`; writes it at each change of what is done, else once a second."""
+
+    def __init__(
+        self,
+        path: Path,
+        state: State,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.state = state
+        self._path = path
+        self._monotonic = monotonic
+        self._wall = wall
+        self._written = self._said = -_LINE_SECONDS
+
+    def now(self, **changes: Any) -> None:
+        """Change the state and write it at once."""
+        self.state = dataclasses.replace(self.state, **changes)
+        self._write()
+
+    def soon(self, view: Callable[[], dict[str, Any]]) -> None:
+        """Change and write the state if the last write is a second old; else `view` isn't made."""
+        if self._monotonic() - self._written >= _STATE_SECONDS:
+            self.now(**view())
+
+    def alarm(self, message: str) -> None:
+        """Add an alarm, once, in state and log."""
+        if message not in self.state.alarms:
+            self.say(f"ALARM {message}")
+            self.now(alarms=(*self.state.alarms, message))
+
+    def clear_alarms(self, prefix: str) -> None:
+        """Take back the alarms that begin with `prefix`: what they told is over."""
+        kept = tuple(alarm for alarm in self.state.alarms if not alarm.startswith(prefix))
+        if kept != self.state.alarms:
+            self.say(f"over: {prefix}")
+            self.now(alarms=kept)
+
+    def say(self, line: str) -> None:
+        """One line with the time in the log."""
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self._wall()))
+        print(f"{stamp} {line}", flush=True)
+        self._said = self._monotonic()
+
+    def say_at_times(self, line: Callable[[], str]) -> None:
+        """A line if none was said for ten seconds."""
+        if self._monotonic() - self._said >= _LINE_SECONDS:
+            self.say(line())
+
+    def _write(self) -> None:
+        self._written = self._monotonic()
+        self.state = dataclasses.replace(self.state, t=self._wall())
+        try:
+            write_state(self._path, self.state)
+        except OSError as error:
+            print(f"{self._path}: {error.strerror}", file=sys.stderr, flush=True)
