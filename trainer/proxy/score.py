@@ -1,8 +1,9 @@
 """The coherence score of a sample: 0 to 100, from four parts that repetition can't have."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from trainer.proxy.english import english_words
 
@@ -66,22 +67,22 @@ def score_text(text: str) -> Coherence:
     words = _WORDS.findall(text.lower().replace("’", "'"))
     words = [word if word[0].isalnum() else _UNREADABLE for word in words]
     n = max(FEWEST_WORDS, len(words))
-    pairs = set(zip(words, words[1:], strict=False))
-    triples = list(zip(words, words[1:], words[2:], strict=False))
+    pairs = set(pairwise(words))
+    triples = set(zip(words, words[1:], words[2:], strict=False))
     characters = {character for character in text if character.isprintable()} - {"\ufffd"}
     return Coherence(
         bigram_diversity=BIGRAM_POINTS * _readable(pairs) / (n - 1),
-        trigram_diversity=TRIGRAM_POINTS * _readable(set(triples)) / (n - 2),
+        trigram_diversity=TRIGRAM_POINTS * _readable(triples) / (n - 2),
         english_words=WORD_POINTS * _new_english_words(words, triples) / n,
         character_diversity=CHARACTER_POINTS * min(1.0, len(characters) / ALL_CHARACTERS),
     )
 
 
-def _readable(ngrams: set[tuple[str, ...]]) -> int:
+def _readable(ngrams: Iterable[tuple[str, ...]]) -> int:
     return sum(_UNREADABLE not in ngram for ngram in ngrams)
 
 
-def _new_english_words(words: Sequence[str], triples: Sequence[tuple[str, ...]]) -> int:
+def _new_english_words(words: Sequence[str], triples: Iterable[tuple[str, ...]]) -> int:
     english = english_words()
     firsts = set(words[:2])  # no triple ends in them
-    return len(firsts & english) + sum(triple[2] in english for triple in set(triples))
+    return len(firsts & english) + sum(triple[2] in english for triple in triples)
