@@ -1,0 +1,116 @@
+"""The sample audit of a checkpoint: free text with its score, and the loss on held-out text."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainer.proxy.batches import count_rows, take_rows
+from trainer.proxy.randomness import derive_seed
+from trainer.proxy.score import Coherence, score_text
+from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
+from trainer.proxy.tokens import TokenArray
+from trainer.rundir.settings import AuditSettings
+
+TEMPERATURE = 0.8
+"""Of the sample: a little under the model's own probabilities, as is usual for reading."""
+
+HELD_OUT_ROWS = 16
+"""Rows of each source that the held-out loss is taken from, at most."""
+
+
+class AuditedEngine(Protocol):
+    """What an audit asks of the engine. Neither call may touch training's random state."""
+
+    def sample(
+        self, prompt: Sequence[int], n_tokens: int, *, seed: int, temperature: float
+    ) -> list[int]:
+        """`n_tokens` token ids that follow the prompt, drawn with a generator of its own."""
+
+    def evaluate(self, rows: NDArray[np.int64]) -> float:
+        """Mean loss, nats a token, over rows of shape (R, context + 1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """One audit, as `.samples.json` records it."""
+
+    prompt: str
+    text: str
+    tokens: int
+    """Free tokens: the prompt isn't among them."""
+    coherence: Coherence
+    val_loss: float | None
+    """Mean over all held-out rows, nats a token; None: nothing is held out, or not finite."""
+    val_losses: dict[str, float | None]
+    """The same for each source that has a held-out row."""
+    ms: float
+
+
+def audit(
+    engine: AuditedEngine,
+    tokenizer: TextTokenizer,
+    held_out: Mapping[str, TokenArray],
+    *,
+    step: int,
+    seed: int,
+    settings: AuditSettings,
+    context: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Audit:
+    """Sample `settings.tokens` free tokens, score their text, take the held-out loss.
+
+    The sample starts from the separator alone, as a document does, with a seed that depends on
+    nothing but the run's seed and the step.
+    """
+    start_seconds = clock()
+    tokens = engine.sample(
+        [SEPARATOR_ID],
+        settings.tokens,
+        seed=derive_seed("sample", seed, step),
+        temperature=TEMPERATURE,
+    )
+    text = tokenizer.decode(tokens)
+    val_loss, val_losses = _evaluate(engine, held_out, context)
+    return Audit(
+        prompt="",
+        text=text,
+        tokens=len(tokens),
+        coherence=score_text(text),
+        val_loss=val_loss,
+        val_losses=val_losses,
+        ms=(clock() - start_seconds) * 1000,
+    )
+
+
+def held_out_rows(tokens: TokenArray, *, context: int) -> NDArray[np.int64]:
+    """The rows that stand for a source: up to 16, spread evenly, always the same."""
+    n_rows = count_rows(tokens, context=context)
+    n_taken = min(n_rows, HELD_OUT_ROWS)
+    chosen = np.arange(n_taken) * n_rows // max(1, n_taken)
+    return take_rows(tokens, chosen, context=context)
+
+
+def _evaluate(
+    engine: AuditedEngine, held_out: Mapping[str, TokenArray], context: int
+) -> tuple[float | None, dict[str, float | None]]:
+    """The mean over all rows, each counting the same, and the means of the sources."""
+    losses: dict[str, float | None] = {}
+    total = 0.0
+    n_rows = 0
+    for name, tokens in held_out.items():
+        rows = held_out_rows(tokens, context=context)
+        if len(rows):
+            loss = engine.evaluate(rows)
+            total += loss * len(rows)
+            n_rows += len(rows)
+            losses[name] = _finite(loss)
+    return _finite(total / n_rows) if n_rows else None, losses
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,82 @@
+"""Cut a source into rows and draw them: a batch is a pure function of what was drawn before."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainer.proxy.randomness import derive_seed
+from trainer.proxy.sources import SourceError
+from trainer.proxy.tokens import TokenArray
+
+
+def count_rows(tokens: TokenArray, *, context: int) -> int:
+    """How many rows of `context` tokens and one target follow each other without overlap."""
+    return max(0, len(tokens) - 1) // context
+
+
+def require_rows(name: str, tokens: TokenArray, *, context: int) -> None:
+    """Check that the source fills a row.
+
+    Raises:
+        SourceError: it doesn't.
+    """
+    if not count_rows(tokens, context=context):
+        raise SourceError(
+            f"sources.{name}: {len(tokens)} training tokens don't fill one row of model.context"
+            f" = {context} tokens and one target; give it more text"
+        )
+
+
+def take_rows(tokens: TokenArray, rows: NDArray[np.int64], *, context: int) -> NDArray[np.int64]:
+    """The rows of these numbers: shape (len(rows), context + 1), inputs and shifted targets."""
+    positions = rows[:, None] * context + np.arange(context + 1)
+    rows_RT: NDArray[np.int64] = tokens[positions].astype(np.int64)
+    return rows_RT
+
+
+def draw_rows(
+    tokens: TokenArray, *, context: int, seed: int, arm: str, rows_given: int, rows: int
+) -> NDArray[np.int64]:
+    """The next `rows` rows of an arm that has given `rows_given` before: (rows, context + 1).
+
+    Pass after pass over the source, each in an order of its own: no row comes twice before all
+    have been seen, and a draw that reaches the end of a pass goes on in the next one. A pure
+    function: nothing is remembered between calls that could be lost in a crash.
+    """
+    n_rows = count_rows(tokens, context=context)
+    require_rows(arm, tokens, context=context)
+    chosen = np.empty(rows, np.int64)
+    done = 0
+    while done < rows:
+        pass_number, start = divmod(rows_given + done, n_rows)
+        order = _pass_order(seed, arm, pass_number, n_rows)
+        piece = order[start : start + rows - done]
+        chosen[done : done + len(piece)] = piece
+        done += len(piece)
+    return take_rows(tokens, chosen, context=context)
+
+
+def rows_given(records: Iterable[Mapping[str, Any]], *, context: int) -> Counter[str]:
+    """Rows that each arm has given, from the whole loss history (all phases, a step once)."""
+    given: Counter[str] = Counter()
+    for record in records:
+        given[record["arm"]] += record["tokens"] // context
+    return given
+
+
+@lru_cache(maxsize=64)
+def _pass_order(seed: int, arm: str, pass_number: int, n_rows: int) -> NDArray[np.int64]:
+    """A permutation from numpy's legacy generator, whose stream is frozen for ever (NEP 19).
+
+    `numpy.random.Generator` may change its stream from one version to the next, which would
+    give a resumed run other batches.
+    """
+    derived = derive_seed("pass", seed, arm, pass_number)
+    generator = np.random.RandomState([derived >> 32, derived & 0xFFFF_FFFF])
+    order = generator.permutation(n_rows).astype(np.int64, copy=False)
+    order.setflags(write=False)
+    return order

@@ -1,0 +1,150 @@
+"""The run's tokenizer: byte-level BPE, made once from the sources' training text, then frozen."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers, trainers
+
+from trainer.proxy.held_out import Survey, digest_of, survey
+from trainer.proxy.progress import Progress
+from trainer.proxy.sources import naming, read_documents
+from trainer.rundir.atomic import write_atomic
+from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.settings import SourceSettings
+
+SEPARATOR = "<|endoftext|>"
+SEPARATOR_ID = 0
+"""The token that ends each document, and the only one a sample starts from."""
+
+SAMPLE_BYTES = 2_000_000
+"""Text of each source that the merges are learned from: enough for a stable vocabulary."""
+
+
+class TokenizerError(SettingsError):
+    """`tokenizer.json` can't be used with this run's settings."""
+
+
+class TextTokenizer:
+    """Text to tokens and back; any text and any token ids are fine."""
+
+    def __init__(self, data: bytes) -> None:
+        self.sha256 = hashlib.sha256(data).hexdigest()
+        self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
+        # The separator's name in a text is text; only the end of a document is the token.
+        self._tokenizer.encode_special_tokens = True
+
+    @property
+    def entries(self) -> int:
+        """Tokens that the text yielded; the model's `vocab_size` may be larger."""
+        return self._tokenizer.get_vocab_size()
+
+    @property
+    def has_separator(self) -> bool:
+        """Whether the separator is token 0, as everything that reads tokens takes for granted."""
+        return self._tokenizer.token_to_id(SEPARATOR) == SEPARATOR_ID
+
+    def encode(self, documents: Sequence[str]) -> list[list[int]]:
+        """Token ids of each document, without the separator; several threads."""
+        encoded = self._tokenizer.encode_batch_fast(documents, add_special_tokens=False)
+        return [encoding.ids for encoding in encoded]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of any token ids: half characters become U+FFFD, unknown ids nothing."""
+        return self._tokenizer.decode(tokens, skip_special_tokens=True)
+
+
+def load_tokenizer(path: Path, *, vocab_size: int) -> TextTokenizer:
+    """Read the frozen `tokenizer.json`.
+
+    Raises:
+        TokenizerError: it is no tokenizer, has more entries than the model's vocabulary, or
+            doesn't have the separator as token 0.
+    """
+    data = path.read_bytes()
+    try:
+        tokenizer = TextTokenizer(data)
+    except ValueError as error:
+        raise TokenizerError(f"{path}: not a tokenizer ({error}); restore it") from error
+    if tokenizer.entries > vocab_size:
+        raise TokenizerError(
+            f"{path}: has {tokenizer.entries} entries, more than model.vocab_size = {vocab_size};"
+            " the model needs one row for each"
+        )
+    if not tokenizer.has_separator:
+        raise TokenizerError(f"{path}: token {SEPARATOR_ID} must be {SEPARATOR}")
+    return tokenizer
+
+
+def make_tokenizer(
+    path: Path,
+    sources: Mapping[str, SourceSettings],
+    *,
+    base: Path,
+    vocab_size: int,
+    progress: Progress,
+) -> TextTokenizer:
+    """Learn the merges from the sources and freeze them in `path`; if it is there, read it.
+
+    The same text gives the same bytes. `progress` may raise to give up: nothing is written then.
+
+    Raises:
+        SourceError, TokenizerError, OSError.
+    """
+    if not path.exists():
+        write_atomic(path, _train(sources, base, vocab_size, progress).encode())
+    return load_tokenizer(path, vocab_size=vocab_size)
+
+
+def _train(
+    sources: Mapping[str, SourceSettings], base: Path, vocab_size: int, progress: Progress
+) -> str:
+    samples = []
+    for name, source in sources.items():
+        with naming(name):
+            progress(0.0, f"reading {name}")
+            samples.append(_Sample(source, base, survey(read_documents(source, base))))
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[SEPARATOR],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_sampled_text(samples, progress), trainer)
+    progress(1.0, "training the tokenizer")
+    return tokenizer.to_str(pretty=True)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    source: SourceSettings
+    base: Path
+    survey: Survey
+
+    @property
+    def bytes(self) -> int:
+        return min(self.survey.text_bytes, SAMPLE_BYTES)
+
+    def read(self) -> Iterator[str]:
+        """Training documents, picked by a part of their hash so that they are spread evenly."""
+        share = SAMPLE_BYTES / self.survey.text_bytes
+        for document in read_documents(self.source, self.base):
+            digest = digest_of(document)
+            is_picked = int.from_bytes(digest[8:16]) < share * 2**64
+            if is_picked and not self.survey.is_held_out(digest):
+                yield document
+
+
+def _sampled_text(samples: Sequence[_Sample], progress: Progress) -> Iterator[str]:
+    total = sum(sample.bytes for sample in samples)
+    done = 0
+    for sample in samples:
+        for document in sample.read():
+            yield document
+            done += len(document)
+            progress(min(done / total, 0.9), "training the tokenizer")
