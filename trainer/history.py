@@ -1,6 +1,7 @@
 """The loss history as the trainer writes it: what a resume folds, replays and appends."""
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,7 +54,7 @@ class LossHistory:
         if before is None:
             self._array.append(record)
             return None
-        is_proven = all(before.get(key) == record[key] for key in ("loss", "grad_norm"))
+        is_proven = all(_same(before.get(key), record[key]) for key in ("loss", "grad_norm"))
         counted = "proven" if is_proven else "differing"
         self.replay = dataclasses.replace(
             self.replay, **{counted: getattr(self.replay, counted) + 1}
@@ -83,6 +84,11 @@ class LossHistory:
                 f" of step {missing[0]:,} ({len(missing):,} missing); restore it from a backup"
             )
             raise HistoryError(msg)
+
+
+def _same(written: object, value: float) -> bool:
+    """Whether a value equals what is on file, where one that is not finite is null."""
+    return written == (value if math.isfinite(value) else None)
 
 
 def _int(record: Record, key: str) -> int:

@@ -46,6 +46,11 @@ class Reporter:
             self.say(f"ALARM {message}")
             self.now(alarms=(*self.state.alarms, message))
 
+    def note(self, message: str) -> None:
+        """Add something to know that is no alarm, in state and log."""
+        self.say(message)
+        self.now(notes=(*self.state.notes, message))
+
     def clear_alarms(self, prefix: str) -> None:
         """Take back the alarms that begin with `prefix`: what they told is over."""
         kept = tuple(alarm for alarm in self.state.alarms if not alarm.startswith(prefix))

@@ -10,7 +10,7 @@ from types import FrameType
 from trainer.rundir.outcomes import Exit
 
 
-class StopRequested(Exception):
+class StopRequested(Exception):  # noqa: N818 - a wish of the operator, no error
     """Raised at a safe point while loading: nothing was trained yet, there is nothing to save."""
 
 

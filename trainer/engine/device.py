@@ -55,7 +55,7 @@ def place(settings: TrainSettings) -> Placement:
         torch.use_deterministic_algorithms(True)
         torch.backends.cudnn.benchmark = False
     # Buffers are always filled before they are read, so there is nothing to fill for safety.
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     device = _device(settings.device)
     return Placement(
         device=device,
@@ -79,7 +79,9 @@ def _device(wanted: str) -> torch.device:
 def _precision(wanted: str, device: torch.device) -> str:
     if device.type == "cpu":
         if wanted in ("bf16", "fp16"):
-            raise SettingsError(f"train.precision: {wanted} needs CUDA; on the CPU use auto or fp32")
+            raise SettingsError(
+                f"train.precision: {wanted} needs CUDA; on the CPU use auto or fp32"
+            )
         return "fp32"
     if wanted == "auto":
         return "bf16" if torch.cuda.is_bf16_supported() else "fp16"

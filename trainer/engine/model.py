@@ -60,9 +60,7 @@ class Layer(nn.Module):
 
     def _attend(self, x_BTD: Tensor, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
         n_rows, n_tokens, width = x_BTD.shape
-        qkv = self.query_key_value(x_BTD).view(
-            n_rows, n_tokens, 3, self.heads, width // self.heads
-        )
+        qkv = self.query_key_value(x_BTD).view(n_rows, n_tokens, 3, self.heads, width // self.heads)
         q_BHTK, k_BHTK, v_BHTK = qkv.permute(2, 0, 3, 1, 4).unbind(0)
         if past is not None:
             k_BHTK = torch.cat((past[0], k_BHTK), dim=2)

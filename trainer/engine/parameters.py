@@ -4,6 +4,7 @@ So the optimiser is one call on one tensor, the gradient norm one reduction, and
 three writes.
 """
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -46,4 +47,4 @@ class FlatParameters:
 
 def as_memoryview(array: Tensor) -> memoryview:
     """The bytes of a contiguous CPU tensor, writable, without a copy."""
-    return memoryview(array.detach().numpy()).cast("B")
+    return memoryview(array.detach().numpy().view(np.uint8))  # type: ignore[arg-type]  # numpy < 2.5

@@ -8,7 +8,7 @@ from trainer.rundir.atomic import create_exclusively
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.presets import DEFAULT_SOURCES, PRESETS
-from trainer.rundir.run_toml import render_new_run
+from trainer.rundir.run_toml import load_settings, render_new_run
 from trainer.rundir.settings import SourceSettings
 
 
@@ -26,12 +26,7 @@ def ensure_run(
     """
     run = RunDirectory(path)
     if run.settings.exists():
-        if preset is not None or sources:
-            what = "--preset" if preset is not None else "--source"
-            raise SettingsError(
-                f"{what}: {path} is there already; its settings are in {run.settings}"
-                " (they change by a pivot only)"
-            )
+        _check_same(run, preset, sources or {})
         return run, False
     if preset is not None and preset not in PRESETS:
         raise SettingsError(f"--preset: {preset!r} is none of {', '.join(PRESETS)}")
@@ -46,6 +41,22 @@ def ensure_run(
     except OSError as error:
         raise SettingsError(f"{path}: a run can't be made there: {error.strerror}") from error
     return run, True
+
+
+def _check_same(run: RunDirectory, preset: str | None, sources: Mapping[str, str]) -> None:
+    """The command that made a run resumes it; one that asks for something else is refused."""
+    settings = load_settings(run.settings)
+    if preset is not None and preset != settings.preset:
+        raise SettingsError(
+            f"--preset {preset}: {run.path} was made with preset {settings.preset!r}"
+            f" and keeps it; for another one name another run directory"
+        )
+    for name, source in _sources(sources).items():
+        if settings.sources.get(name) != source:
+            raise SettingsError(
+                f"--source {name}={source.path}: not so in {run.settings};"
+                " the sources of a run change by a pivot only"
+            )
 
 
 def _sources(paths: Mapping[str, str]) -> dict[str, SourceSettings]:

@@ -106,6 +106,8 @@ class State:
     replay: Replay | None = None
     last_save: Save | None = None
     alarms: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Things to know about this start that are no alarm: a repaired tail, a changed setting."""
     exit_code: int | None = None
     reason: str = ""
     """Why the trainer ended, for a person."""

@@ -1,0 +1,118 @@
+"""`andrea-trainer RUN`: arguments, the run's lock, and how each outcome becomes an exit code."""
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from trainer.continuity import compare_settings
+from trainer.reporter import Reporter
+from trainer.rundir.creation import ensure_run
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.lock import TrainerLock
+from trainer.rundir.outcomes import EXIT_WORDS, Exit, RunError, SettingsError
+from trainer.rundir.presets import PRESETS
+from trainer.rundir.run_toml import flat_settings, load_settings
+from trainer.rundir.settings import Settings
+from trainer.rundir.state import State, read_state
+from trainer.signals import Signals
+
+_END = {
+    Exit.FINISHED: "finished",
+    Exit.HELD: "held",
+    Exit.INTERRUPTED: "stopped",
+    Exit.TERMINATED: "stopped",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the trainer in the foreground; returns its exit code. Handlers come first."""
+    signals = Signals()
+    signals.install()
+    arguments = _parse(argv)
+    try:
+        run = _find_run(arguments.run, arguments.preset)
+        lock = TrainerLock(run.lock)
+        try:
+            return _hold(run, signals)
+        finally:
+            lock.release()
+    except RunError as error:
+        print(f"andrea-trainer: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="andrea-trainer",
+        description="Train the run in the directory RUN, from its newest checkpoint on.",
+        epilog="SIGTERM: finish the step, write a checkpoint, exit. SIGUSR1: write one, go on.",
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="the run directory")
+    parser.add_argument(
+        "--preset", choices=list(PRESETS), help="make the run with this preset if it isn't there"
+    )
+    return parser.parse_args(argv)
+
+
+def _find_run(path: Path, preset: str | None) -> RunDirectory:
+    run = RunDirectory(path)
+    if preset is None and not run.settings.exists():
+        raise SettingsError(
+            f"{run.settings}: not there; name an existing run, or make one with --preset"
+        )
+    return ensure_run(path, preset=preset)[0]
+
+
+def _hold(run: RunDirectory, signals: Signals) -> Exit:
+    """The whole life of a trainer that holds the lock; its end is in the state, in words."""
+    before = read_state(run.state)
+    reporter = Reporter(run.state, State(phase=run.current_phase(), pid=os.getpid()))
+    try:
+        outcome = _start(run, before, reporter, signals)
+    except RunError as error:
+        _end(reporter, error.exit_code, str(error))
+        raise
+    except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the state must tell
+        _end(reporter, Exit.ERROR, f"{type(error).__name__}: {error}")
+        traceback.print_exc()
+        return Exit.ERROR
+    _end(reporter, outcome, EXIT_WORDS[outcome])
+    return outcome
+
+
+def _start(run: RunDirectory, before: State | None, reporter: Reporter, signals: Signals) -> Exit:
+    settings = load_settings(run.settings)
+    now = flat_settings(settings)
+    changes = compare_settings(before.settings if before else {}, now)
+    reporter.now(
+        doing="starting",
+        detail="loading torch",
+        takes_signals=True,
+        total_steps=settings.train.total_steps,
+        settings=now,
+    )
+    for change in changes:
+        reporter.note(change)
+    return _train(run, settings, before, reporter, signals)
+
+
+def _train(
+    run: RunDirectory,
+    settings: Settings,
+    before: State | None,
+    reporter: Reporter,
+    signals: Signals,
+) -> Exit:
+    # torch takes seconds to load: handlers, lock and settings come first
+    from trainer.session import run_trainer  # noqa: PLC0415
+
+    return run_trainer(run, settings, before=before, reporter=reporter, signals=signals)
+
+
+def _end(reporter: Reporter, code: Exit, reason: str) -> None:
+    doing = _END.get(code, "failed")
+    reporter.now(doing=doing, detail="", takes_signals=False, exit_code=int(code), reason=reason)
+    reporter.say(f"{doing}: {reason}")

@@ -1,0 +1,172 @@
+"""The training loop: a step, top to bottom."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from trainer.checkpointing import Checkpointer
+from trainer.engine.engine import Engine, StepResult
+from trainer.history import LossHistory
+from trainer.proxy.feed import Feed, Pull
+from trainer.reporter import Reporter
+from trainer.rundir.outcomes import Exit, NonFiniteError
+from trainer.rundir.records import Record
+from trainer.rundir.settings import Settings
+from trainer.signals import Signals
+
+HISTORY_ALARM = "history not written"
+
+
+@dataclass(kw_only=True)
+class Training:
+    """Everything that one trainer has in hand, at the engine's step."""
+
+    settings: Settings
+    engine: Engine
+    feed: Feed
+    history: LossHistory
+    checkpointer: Checkpointer
+    reporter: Reporter
+    signals: Signals
+    must_hold: Callable[[], bool] = field(default=lambda: False)
+    """Whether a pivot wants the run held after the checkpoint just written."""
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+
+
+def train(training: Training) -> Exit:
+    """Train to the last step, a stop, or a hold; every way out is behind a checkpoint.
+
+    Raises `NonFiniteError`, `GateError`, or `SaveError` where the last save failed.
+    """
+    settings, signals = training.settings, training.signals
+    while training.engine.step < settings.train.total_steps and not signals.wants_stop:
+        training.reporter.now(doing="training", detail="")
+        cause = ""
+        while not cause:
+            take_step(training)
+            cause = checkpoint_due(training)
+        checkpoint(training, cause)
+        if training.must_hold():
+            training.checkpointer.require_saved()
+            return Exit.HELD
+    if training.engine.step > 0:
+        training.checkpointer.require_saved()
+    return signals.stop_exit if signals.stop_exit is not None else Exit.FINISHED
+
+
+def take_step(training: Training) -> None:
+    """One update, and its record in the history."""
+    started = training.monotonic()
+    engine, feed, history = training.engine, training.feed, training.history
+    number = engine.step + 1
+    pull = feed.pull(number)
+    result = engine.train_step(pull.rows)
+    reward = feed.reward(pull, result.loss) if result.is_finite else 0.0
+    record: Record = {
+        "step": number,
+        "attempt": training.reporter.state.attempt,
+        "phase": training.reporter.state.phase,
+        "arm": pull.arm,
+        "loss": result.loss,
+        "ema": history.next_ema(result.loss) if result.is_finite else history.ema,
+        "lr": result.lr,
+        "grad_norm": result.grad_norm,
+        "reward": reward,
+        "tokens": training.settings.train.batch_tokens,
+        "ms": round((training.monotonic() - started) * 1000, 3),
+        "t": training.wall(),
+    }
+    write_record(training, record)
+    require_finite(training, pull, result)
+    feed.settle(pull, loss=result.loss, reward=reward)
+    training.reporter.soon(lambda: view(training))
+    training.reporter.say_at_times(lambda: line_of(record, training))
+
+
+def write_record(training: Training, record: Record) -> None:
+    """Append the record; a full disk is an alarm, and the record waits in memory for room."""
+    history, reporter = training.history, training.reporter
+    try:
+        is_proven = history.record(record)
+    except OSError as error:
+        reporter.alarm(f"{HISTORY_ALARM}: {error.strerror}; records wait in memory")
+        return
+    if reporter.state.alarms:
+        reporter.clear_alarms(HISTORY_ALARM)
+    if is_proven is None:
+        return
+    replay = history.replay
+    if replay.differing == 1 and not is_proven:
+        reporter.say(f"replay of step {record['step']:,} differs from the record on file")
+    if record["step"] == replay.last_step:
+        reporter.say(
+            f"replay of steps {replay.first_step:,} to {replay.last_step:,}:"
+            f" {replay.proven:,} proven, {replay.differing:,} differing"
+        )
+    reporter.soon(lambda: view(training))
+
+
+def require_finite(training: Training, pull: Pull, result: StepResult) -> None:
+    """Raise `NonFiniteError` where the update was not applied; the record tells the value."""
+    if result.is_finite:
+        return
+    what = "gradient" if math.isfinite(result.loss) else "loss"
+    newest = training.checkpointer.newest_step
+    raise NonFiniteError(
+        f"{what} not finite at step {training.engine.step + 1:,} (arm {pull.arm}: loss"
+        f" {result.loss:g}, grad_norm {result.grad_norm:g}); the update was not applied; last good"
+        f" checkpoint: {'none' if newest is None else f'step {newest:,}'}"
+    )
+
+
+def checkpoint_due(training: Training) -> str:
+    """Why a checkpoint is due after this step; empty if it isn't."""
+    step, settings, signals = training.engine.step, training.settings, training.signals
+    if signals.wants_stop:
+        return "stop"
+    if step == settings.train.total_steps:
+        return "end"
+    if step % settings.checkpoint.every == 0:
+        return "cadence"
+    if signals.n_checkpoints > answered(training):
+        return "signal"
+    return ""
+
+
+def answered(training: Training) -> int:
+    """Checkpoint requests that a save has answered."""
+    last_save = training.reporter.state.last_save
+    return last_save.requests if last_save is not None else 0
+
+
+def checkpoint(training: Training, cause: str) -> None:
+    """Save and audit; requests that arrive meanwhile are answered by this same checkpoint."""
+    signals, checkpointer = training.signals, training.checkpointer
+    training.reporter.now(**view(training))
+    if checkpointer.save(cause, signals.n_checkpoints):
+        if not signals.wants_stop_at_once:
+            checkpointer.audit(cause)
+        if signals.n_checkpoints > answered(training):
+            checkpointer.save(cause, signals.n_checkpoints)
+
+
+def view(training: Training) -> dict[str, object]:
+    """What `.state.json` shows of a run under way."""
+    return {
+        "step": training.engine.step,
+        "arms": training.feed.bandit.arms(),
+        "zombies": training.feed.bandit.zombies(),
+        "replay": training.history.replay if training.history.replay.last_step else None,
+    }
+
+
+def line_of(record: Record, training: Training) -> str:
+    """A step for the log."""
+    total = training.settings.train.total_steps
+    return (
+        f"step {record['step']:,}/{total:,} | {record['arm']} | loss {record['loss']:.4f}"
+        f" | ema {record['ema']:.4f} | lr {record['lr']:.2e}"
+        f" | grad_norm {record['grad_norm']:.2f} | {record['ms']:.0f} ms"
+    )

@@ -1,0 +1,137 @@
+"""What feeds the engine: each step the bandit picks an arm, and the arm gives its next rows."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainer.proxy.bandit import Bandit
+from trainer.proxy.batches import draw_rows, require_rows, rows_given
+from trainer.proxy.progress import Progress
+from trainer.proxy.reward import compute_reward
+from trainer.proxy.sources import SourceError, source_stamp
+from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
+from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.records import Record
+from trainer.rundir.settings import Settings
+from trainer.rundir.state import ArmState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pull:
+    """One step's batch and where it is from."""
+
+    arm: str
+    rows: NDArray[np.int64]
+    """(rows, context + 1) token ids."""
+
+
+class Feed:
+    """The sources that exist, the bandit over them, and how many rows each has given."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        tokenizer: TextTokenizer,
+        sources: Mapping[str, TokenizedSource],
+        bandit: Bandit,
+        given: Counter[str],
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.sources = sources
+        self.bandit = bandit
+        self._settings = settings
+        self._given = given
+
+    def pull(self, step: int) -> Pull:
+        """The batch of update number `step`: a pure function of seed and history."""
+        arm = self.bandit.choose(step)
+        rows = draw_rows(
+            self.sources[arm].train,
+            context=self._settings.model.context,
+            seed=self._settings.seed,
+            arm=arm,
+            rows_given=self._given[arm],
+            rows=self._settings.rows,
+        )
+        return Pull(arm=arm, rows=rows)
+
+    def reward(self, pull: Pull, loss: float) -> float:
+        """What the arm earns by this step, in [0, 1]."""
+        return compute_reward(pull.rows, loss=loss, ema_loss=self.bandit.ema_loss(pull.arm))
+
+    def settle(self, pull: Pull, *, loss: float, reward: float) -> None:
+        """Take the step in, once its update is applied."""
+        self._given[pull.arm] += len(pull.rows)
+        self.bandit.update(
+            pull.arm, loss=loss, reward=reward, tokens=self._settings.train.batch_tokens
+        )
+
+    def held_out(self) -> dict[str, TokenArray]:
+        """Held-out tokens by source: no batch ever draws from them."""
+        return {name: source.held_out for name, source in self.sources.items()}
+
+
+def open_feed(
+    run: RunDirectory,
+    settings: Settings,
+    *,
+    phase: int,
+    past: Iterable[Record],
+    remembered: Mapping[str, ArmState],
+    is_new: bool,
+    progress: Progress,
+) -> Feed:
+    """Tokenizer, tokens and bandit of a run that goes on after the `past` records.
+
+    A source that is gone is an error in a new phase (`is_new`), else its arm is a zombie.
+    Raises `SourceError`, `TokenizerError`, `PolicyError` or `OSError`.
+    """
+    present = _present_sources(run, settings, is_new)
+    tokenizer = make_tokenizer(
+        run.tokenizer,
+        {name: settings.sources[name] for name in present},
+        base=run.path,
+        vocab_size=settings.model.vocab_size,
+        progress=progress,
+    )
+    sources = {}
+    for name in present:
+        sources[name] = tokenize_source(
+            name,
+            settings.sources[name],
+            base=run.path,
+            tokenizer=tokenizer,
+            vocab_size=settings.model.vocab_size,
+            directory=run.tokens,
+            progress=progress,
+        )
+        require_rows(name, sources[name].train, context=settings.model.context)
+    bandit = Bandit(
+        seed=settings.seed,
+        phase=phase,
+        available=present,
+        policy=settings.policy,
+        remembered=remembered,
+    )
+    records = list(past)
+    bandit.fold(records)
+    given = rows_given(records, context=settings.model.context)
+    return Feed(settings=settings, tokenizer=tokenizer, sources=sources, bandit=bandit, given=given)
+
+
+def _present_sources(run: RunDirectory, settings: Settings, is_new: bool) -> list[str]:
+    present = []
+    for name, source in settings.sources.items():
+        try:
+            source_stamp(source, run.path)
+        except SourceError as error:
+            if is_new:
+                raise SourceError(f"sources.{name}: {error}") from error
+        else:
+            present.append(name)
+    return present

@@ -1,0 +1,158 @@
+"""One start of the trainer: open everything in the run directory, resume, train, end in words.
+
+Imported only after signals, arguments, lock and settings are settled: it loads torch.
+"""
+
+from trainer.checkpointing import Checkpointer
+from trainer.continuity import compare_environment
+from trainer.engine.engine import Engine
+from trainer.history import LossHistory
+from trainer.loop import Training, train, view
+from trainer.proxy.feed import Feed, open_feed
+from trainer.reporter import Reporter
+from trainer.rundir.checkpoint import Checkpoint, list_checkpoints
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import Exit
+from trainer.rundir.records import Repair
+from trainer.rundir.settings import Settings
+from trainer.rundir.state import State
+from trainer.signals import Signals, StopRequested
+
+
+def run_trainer(
+    run: RunDirectory,
+    settings: Settings,
+    *,
+    before: State | None,
+    reporter: Reporter,
+    signals: Signals,
+) -> Exit:
+    """Resume from the newest checkpoint and train; `before`: the state the last start left.
+
+    Raises the errors of `outcomes`; whatever ends it, the files are as the contract says.
+    """
+    try:
+        training = _open(run, settings, before, reporter, signals)
+    except StopRequested:
+        reporter.say("stopped while starting: nothing was trained, nothing to save")
+        return signals.stop_exit or Exit.TERMINATED
+    try:
+        return train(training)
+    finally:
+        reporter.now(**view(training))
+        training.history.close()
+        training.checkpointer.close()
+
+
+def _open(
+    run: RunDirectory,
+    settings: Settings,
+    before: State | None,
+    reporter: Reporter,
+    signals: Signals,
+) -> Training:
+    signals.stop_if_asked()
+    inventory = list_checkpoints(run.path, settings.model.n_params)
+    for skip in inventory.skipped:
+        reporter.say(f"skipped {skip.path.name}: {skip.reason}")
+    newest = inventory.newest
+    step = newest.step if newest else 0
+    history = LossHistory(run.loss, step)
+    _tell_repair(reporter, history.repair)
+    reporter.now(attempt=history.attempt, step=step, detail="preparing the sources")
+    feed = _open_feed(run, settings, before, history, reporter, signals)
+    reporter.now(detail="building the model")
+    engine = _open_engine(settings, newest)
+    signals.stop_if_asked()
+    _tell_environment(before, engine, feed, reporter)
+    checkpointer = Checkpointer(
+        run=run,
+        settings=settings,
+        engine=engine,
+        feed=feed,
+        history=history,
+        reporter=reporter,
+    )
+    _tell_repair(reporter, checkpointer.repair)
+    training = Training(
+        settings=settings,
+        engine=engine,
+        feed=feed,
+        history=history,
+        checkpointer=checkpointer,
+        reporter=reporter,
+        signals=signals,
+    )
+    reporter.now(**view(training))
+    _say_where(engine, newest, reporter)
+    if newest:
+        _settle_debts(checkpointer, newest)
+    return training
+
+
+def _open_engine(settings: Settings, newest: Checkpoint | None) -> Engine:
+    engine = Engine(settings)
+    if newest:
+        engine.resume(newest)
+    else:
+        engine.initialise()
+    return engine
+
+
+def _open_feed(
+    run: RunDirectory,
+    settings: Settings,
+    before: State | None,
+    history: LossHistory,
+    reporter: Reporter,
+    signals: Signals,
+) -> Feed:
+    def progress(fraction: float, what: str) -> None:
+        signals.stop_if_asked()
+        reporter.soon(lambda: {"detail": f"{what}: {fraction:.0%}"})
+
+    past = list(history.past())
+    phase = reporter.state.phase
+    return open_feed(
+        run,
+        settings,
+        phase=phase,
+        past=past,
+        remembered=before.arms if before else {},
+        is_new=all(record.get("phase") != phase for record in past),
+        progress=progress,
+    )
+
+
+def _settle_debts(checkpointer: Checkpointer, newest: Checkpoint) -> None:
+    is_owed = checkpointer.owes_audit(newest)
+    checkpointer.adopt(newest, is_hash_needed=is_owed)
+    if is_owed:
+        checkpointer.audit("owed")
+
+
+def _tell_repair(reporter: Reporter, repair: Repair | None) -> None:
+    if repair:
+        note = (
+            f"{repair.path.name}: {repair.torn_bytes} torn bytes cut from its end,"
+            f" kept as {repair.kept_as.name}"
+        )
+        reporter.note(note)
+
+
+def _tell_environment(before: State | None, engine: Engine, feed: Feed, reporter: Reporter) -> None:
+    texts = {f"text of {name}": s.fingerprint[:16] for name, s in feed.sources.items()}
+    environment = {**engine.placement.facts(), **texts}
+    for note in compare_environment(before.environment if before else {}, environment):
+        reporter.note(note)
+    reporter.now(environment=environment)
+
+
+def _say_where(engine: Engine, newest: Checkpoint | None, reporter: Reporter) -> None:
+    placement = engine.placement
+    start = f"resuming from {newest.path.name}" if newest else "starting at step 0"
+    reporter.say(
+        f"{start}: {engine.parameters.n_params:,} parameters on {placement.device}"
+        f" in {placement.precision}, attempt {reporter.state.attempt},"
+        f" phase {reporter.state.phase}"
+    )
