@@ -4,7 +4,7 @@ import hashlib
 import time
 from dataclasses import asdict
 
-from trainer.engine.engine import Engine
+from trainer.engine.engine import Engine, SampleGivenUp
 from trainer.history import LossHistory
 from trainer.proxy.audit import Audit, audit
 from trainer.proxy.feed import Feed
@@ -101,15 +101,19 @@ class Checkpointer:
         """Sample the checkpoint just written; raises `GateError` if the run should halt."""
         step = self._engine.step
         self._reporter.now(doing="sampling", step=step, detail=f"audit of step {step}")
-        result = audit(
-            self._engine,
-            self._feed.tokenizer,
-            self._feed.held_out(),
-            step=step,
-            seed=self._settings.seed,
-            settings=self._settings.audit,
-            context=self._settings.model.context,
-        )
+        try:
+            result = audit(
+                self._engine,
+                self._feed.tokenizer,
+                self._feed.held_out(),
+                step=step,
+                seed=self._settings.seed,
+                settings=self._settings.audit,
+                context=self._settings.model.context,
+            )
+        except SampleGivenUp:
+            self._reporter.say(f"audit of step {step} skipped: the next start makes it")
+            return
         record = self._record(result, cause)
         self._samples.records.append(record)
         try:

@@ -71,7 +71,7 @@ def _hold(run: RunDirectory, signals: Signals) -> Exit:
     before = read_state(run.state)
     reporter = Reporter(run.state, State(phase=run.current_phase(), pid=os.getpid()))
     try:
-        outcome = _start(run, before, reporter, signals)
+        outcome = start(run, before, reporter, signals)
     except RunError as error:
         _end(reporter, error.exit_code, str(error))
         raise
@@ -83,7 +83,8 @@ def _hold(run: RunDirectory, signals: Signals) -> Exit:
     return outcome
 
 
-def _start(run: RunDirectory, before: State | None, reporter: Reporter, signals: Signals) -> Exit:
+def start(run: RunDirectory, before: State | None, reporter: Reporter, signals: Signals) -> Exit:
+    """Train under a lock that is held already; the end is not yet in the state."""
     settings = load_settings(run.settings)
     now = flat_settings(settings)
     changes = compare_settings(before.settings if before else {}, now)

@@ -146,8 +146,7 @@ def checkpoint(training: Training, cause: str) -> None:
     signals, checkpointer = training.signals, training.checkpointer
     training.reporter.now(**view(training))
     if checkpointer.save(cause, signals.n_checkpoints):
-        if not signals.wants_stop_at_once:
-            checkpointer.audit(cause)
+        checkpointer.audit(cause)
         if signals.n_checkpoints > answered(training):
             checkpointer.save(cause, signals.n_checkpoints)
 

@@ -63,6 +63,7 @@ def _open(
     feed = _open_feed(run, settings, before, history, reporter, signals)
     reporter.now(detail="building the model")
     engine = _open_engine(settings, newest)
+    engine.gives_up_sample = lambda: signals.wants_stop_at_once
     signals.stop_if_asked()
     _tell_environment(before, engine, feed, reporter)
     checkpointer = Checkpointer(

@@ -26,9 +26,9 @@ class Signals:
 
     def install(self) -> None:
         """Take the signals from here on, and those that the launcher held back until now."""
-        signal.signal(signal.SIGTERM, self._stop)
-        signal.signal(signal.SIGINT, self._stop)
-        signal.signal(signal.SIGUSR1, self._checkpoint)
+        signal.signal(signal.SIGTERM, self.on_stop)
+        signal.signal(signal.SIGINT, self.on_stop)
+        signal.signal(signal.SIGUSR1, self.on_checkpoint)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         held_back = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1}
         signal.pthread_sigmask(signal.SIG_UNBLOCK, held_back)
@@ -47,11 +47,13 @@ class Signals:
         if self.wants_stop:
             raise StopRequested
 
-    def _stop(self, number: int, frame: FrameType | None) -> None:
+    def on_stop(self, number: int, frame: FrameType | None) -> None:
+        """SIGTERM, SIGINT."""
         self.n_stops += 1
         if self.stop_exit is None:
             terminated = number == signal.SIGTERM
             self.stop_exit = Exit.TERMINATED if terminated else Exit.INTERRUPTED
 
-    def _checkpoint(self, number: int, frame: FrameType | None) -> None:
+    def on_checkpoint(self, number: int, frame: FrameType | None) -> None:
+        """SIGUSR1."""
         self.n_checkpoints += 1

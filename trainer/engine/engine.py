@@ -1,7 +1,7 @@
 """The engine: one training step, one checkpoint's worth of state, and samples for the audit."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,12 +37,18 @@ class StepResult:
         return math.isfinite(self.loss) and math.isfinite(self.grad_norm)
 
 
+class SampleGivenUp(Exception):  # noqa: N818 - a wish of the operator, no error
+    """The sample under way was asked to end."""
+
+
 class Engine:
     """Weights, m and v at `step` updates, and what can be done with them."""
 
     def __init__(self, settings: Settings) -> None:
         """Build the model and fill it from the seed; step 0. Raises `SettingsError`."""
         self.step = 0
+        self.gives_up_sample: Callable[[], bool] = lambda: False
+        """Asked at each token of a sample; `True` ends it by `SampleGivenUp`."""
         self.placement: Placement = place(settings.train)
         self._settings = settings
         self._device = self.placement.device
@@ -120,6 +126,8 @@ class Engine:
         tokens = list(prompt)
         past: list[KeyValue] | None = None
         for _ in range(n_tokens):
+            if self.gives_up_sample():
+                raise SampleGivenUp
             new = tokens[-1:]
             if past is None or past[0][0].shape[2] == self.model.context:
                 past, new = None, tokens[-max(self.model.context // 2, 1) :]

@@ -1,0 +1,147 @@
+"""A run that was interrupted ends in the same bytes as one that never stopped."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.tiny import (
+    Crashed,
+    Script,
+    ask_checkpoint,
+    ask_stop,
+    crash,
+    make_tiny_run,
+    strict_json,
+    timeless,
+    train_here,
+)
+from trainer.engine.schedule import learning_rate
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import Exit
+from trainer.rundir.records import canonical
+from trainer.rundir.run_toml import load_settings
+from trainer.rundir.state import read_state
+from trainer.signals import Signals
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """Sixteen steps in one go."""
+    run = make_tiny_run(tmp_path_factory.mktemp("straight") / "run")
+    assert train_here(run) is Exit.FINISHED
+    return run
+
+
+def last_bytes(run: RunDirectory) -> bytes:
+    return (run.path / "step_000016.bin").read_bytes()
+
+
+def train_to_the_end(run: RunDirectory, scripts: list[Script]) -> None:
+    for script in scripts:
+        try:
+            train_here(run, script)
+        except Crashed:
+            continue
+    assert train_here(run) is Exit.FINISHED
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        pytest.param([{5: ask_stop}], id="sigterm"),
+        pytest.param([{8: ask_stop}], id="sigterm at a boundary"),
+        pytest.param([{3: ask_checkpoint, 11: ask_stop}], id="sigusr1, then sigterm"),
+        pytest.param([{13: crash}], id="crash after a checkpoint"),
+        pytest.param([{3: crash}], id="crash before any checkpoint"),
+        pytest.param([{n: ask_stop} for n in range(1, 11)], id="chain of ten stops"),
+        pytest.param([{5: ask_checkpoint, 7: crash}, {12: crash}], id="crashes"),
+    ],
+)
+def test_interrupted_run_ends_in_the_bytes_of_the_straight_one(
+    scripts: list[Script], straight: RunDirectory, tmp_path: Path
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    train_to_the_end(run, scripts)
+    assert last_bytes(run) == last_bytes(straight)
+    assert timeless(strict_json(run.loss)) == timeless(strict_json(straight.loss))
+    ours, theirs = read_state(run.state), read_state(straight.state)
+    assert ours is not None
+    assert theirs is not None
+    assert ours.arms == theirs.arms
+
+
+def test_checkpoint_on_request_changes_nothing_that_follows(
+    straight: RunDirectory, tmp_path: Path
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    train_here(run, {3: ask_checkpoint, 6: ask_checkpoint})
+    assert (run.path / "step_000003.bin").exists()
+    assert (run.path / "step_000006.bin").exists()
+    assert last_bytes(run) == last_bytes(straight)
+
+
+@pytest.mark.parametrize("every", [3, 16])
+def test_how_often_samples_are_drawn_does_not_change_the_weights(
+    every: int, straight: RunDirectory, tmp_path: Path
+) -> None:
+    run = make_tiny_run(tmp_path / "run", every=every)
+    train_here(run)
+    assert last_bytes(run) == last_bytes(straight)
+
+
+def test_header_counts_the_updates_and_no_step_is_missing_or_twice(
+    straight: RunDirectory,
+) -> None:
+    assert last_bytes(straight)[:4] == (16).to_bytes(4, "little")
+    assert [record["step"] for record in strict_json(straight.loss)] == list(range(1, 17))
+
+
+def test_learning_rate_on_file_is_the_closed_form_over_a_resume(
+    tmp_path: Path,
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    train_to_the_end(run, [{4: ask_stop}, {9: ask_stop}])
+    optimizer = load_settings(run.settings).optimizer
+    for record in strict_json(run.loss):
+        assert record["lr"] == learning_rate(record["step"], 16, optimizer)
+
+
+def test_replay_after_a_crash_is_proven_and_appends_nothing(tmp_path: Path) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    with pytest.raises(Crashed):
+        train_here(run, {13: crash})
+    before = run.loss.read_bytes()
+    train_here(run, {13: ask_stop})
+    state = read_state(run.state)
+    assert state is not None
+    assert state.replay is not None
+    assert (state.replay.first_step, state.replay.last_step) == (9, 13)
+    assert (state.replay.proven, state.replay.differing) == (5, 0)
+    assert run.loss.read_bytes() == before
+
+
+def test_replay_that_differs_is_appended_under_its_attempt(tmp_path: Path) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    with pytest.raises(Crashed):
+        train_here(run, {10: crash})
+    altered = strict_json(run.loss)[8]
+    text = f'"loss":{altered["loss"]!r}'.encode()
+    run.loss.write_bytes(run.loss.read_bytes().replace(text, b'"loss":9.5', 1))
+    train_here(run)
+    of_nine = [record for record in strict_json(run.loss) if record["step"] == 9]
+    assert [record["attempt"] for record in of_nine] == [1, 2]
+    assert canonical(strict_json(run.loss))[9]["loss"] == altered["loss"]
+
+
+def test_resume_and_stop_at_once_appends_nothing(tmp_path: Path) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    train_here(run, {8: ask_stop})
+    kept = [run.loss, run.samples, run.path / "step_000008.bin"]
+    before = [path.read_bytes() for path in kept]
+    for _ in range(5):
+        signals = Signals()
+        signals.on_stop(signal.SIGTERM, None)
+        assert train_here(run, signals=signals) is Exit.TERMINATED
+    assert [path.read_bytes() for path in kept] == before
+    assert [path.name for path in run.path.glob("step_*")] == ["step_000008.bin"]
