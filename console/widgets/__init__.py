@@ -1,0 +1,1 @@
+"""Widgets: each draws one part of the run's state. None reads files or decides."""
