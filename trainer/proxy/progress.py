@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called several times a second with how far the work is; it may raise to give up."""
+    """Called often, with how far the work is; it may raise to give up."""
 
     def __call__(self, fraction: float, what: str) -> None:
         """`fraction` from 0 to 1 of the piece of work that `what` names."""

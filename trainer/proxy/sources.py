@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from trainer.proxy.stdlib_text import READERS, stdlib_documents, stdlib_stamp
+from trainer.proxy.stdlib_text import READERS, stdlib_documents
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.settings import SourceSettings
 
@@ -64,11 +64,14 @@ def read_documents(source: SourceSettings, base: Path) -> Iterator[str]:
 def source_stamp(source: SourceSettings, base: Path) -> str:
     """A sha256 that changes when the source's files do, by name, size and time: cheap to ask.
 
+    That of a `python:` source never changes: a run goes on with the text that it began with
+    even where an update of Python brings another.
+
     Raises:
         SourceError: no such file, or an unknown `python:` name.
     """
     if source.path.startswith(_PYTHON):
-        stamp = stdlib_stamp(_stdlib_name(source.path))
+        stamp = _stdlib_name(source.path)
     else:
         facts = [(path, path.stat()) for path in _matching_files(source, base)]
         stamp = repr([(str(p), fact.st_size, fact.st_mtime_ns) for p, fact in facts])

@@ -3,7 +3,6 @@
 import ast
 import importlib
 import os
-import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -18,7 +17,10 @@ _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionD
 
 def read_topics() -> Iterator[str]:
     """`python:docs`: the language reference, one document a topic (about 0.5 MB)."""
-    topics: Mapping[str, str] = importlib.import_module("pydoc_data.topics").topics
+    try:
+        topics: Mapping[str, str] = importlib.import_module("pydoc_data.topics").topics
+    except ImportError:  # a Python cut down by its packager
+        return
     for name in sorted(topics):
         yield topics[name]
 
@@ -62,11 +64,6 @@ READERS: dict[str, Callable[[], Iterator[str]]] = {
 def stdlib_documents(name: str) -> tuple[str, ...]:
     """The documents of `python:NAME`, kept: a new run reads them three times. KeyError: no such."""
     return tuple(READERS[name]())
-
-
-def stdlib_stamp(name: str) -> str:
-    """What tells one Python's text from another's without reading it: the build and its place."""
-    return f"python:{name} {sys.version} {_library()}"
 
 
 def _library() -> Path:

@@ -10,6 +10,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from trainer.proxy.held_out import Survey, digest_of, survey
 from trainer.proxy.progress import Progress
+from trainer.proxy.randomness import derive_uniform
 from trainer.proxy.sources import naming, read_documents
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.outcomes import SettingsError
@@ -21,6 +22,9 @@ SEPARATOR_ID = 0
 
 SAMPLE_BYTES = 2_000_000
 """Text of each source that the merges are learned from: enough for a stable vocabulary."""
+
+PIECE_CHARACTERS = 8192
+"""Documents are sampled in pieces of this size, so that a few huge ones are sampled too."""
 
 
 class TokenizerError(SettingsError):
@@ -131,20 +135,22 @@ class _Sample:
         return min(self.survey.text_bytes, SAMPLE_BYTES)
 
     def read(self) -> Iterator[str]:
-        """Training documents, picked by a part of their hash so that they are spread evenly."""
+        """Pieces of training documents, picked by hash so that they are spread evenly."""
         share = SAMPLE_BYTES / self.survey.text_bytes
         for document in read_documents(self.source, self.base):
             digest = digest_of(document)
-            is_picked = int.from_bytes(digest[8:16]) < share * 2**64
-            if is_picked and not self.survey.is_held_out(digest):
-                yield document
+            if self.survey.is_held_out(digest):
+                continue
+            for start in range(0, len(document), PIECE_CHARACTERS):
+                if derive_uniform("piece", digest.hex(), start) < share:
+                    yield document[start : start + PIECE_CHARACTERS]
 
 
 def _sampled_text(samples: Sequence[_Sample], progress: Progress) -> Iterator[str]:
     total = sum(sample.bytes for sample in samples)
     done = 0
     for sample in samples:
-        for document in sample.read():
-            yield document
-            done += len(document)
+        for piece in sample.read():
+            yield piece
+            done += len(piece)
             progress(min(done / total, 0.9), "training the tokenizer")

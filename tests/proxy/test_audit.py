@@ -1,0 +1,118 @@
+"""The audit: what it asks of the engine and what it makes of the answers."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from trainer.proxy.audit import Audit, audit, held_out_rows
+from trainer.proxy.score import score_text
+from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
+from trainer.proxy.tokens import TokenArray
+from trainer.rundir.settings import AuditSettings
+
+CONTEXT = 4
+HELD_OUT: TokenArray = np.arange(401, dtype=np.uint16)  # 100 rows
+
+
+class ScriptedEngine:
+    """Answers with given tokens and losses, and remembers what it was asked."""
+
+    def __init__(self, tokens: Sequence[int] = (), losses: Sequence[float] = ()) -> None:
+        self._tokens = list(tokens)
+        self._losses = list(losses)
+        self.asked: list[tuple[list[int], int, int]] = []
+        self.rows: list[NDArray[np.int64]] = []
+
+    def sample(
+        self, prompt: Sequence[int], n_tokens: int, *, seed: int, temperature: float
+    ) -> list[int]:
+        assert 0 < temperature <= 1
+        self.asked.append((list(prompt), n_tokens, seed))
+        return self._tokens
+
+    def evaluate(self, rows: NDArray[np.int64]) -> float:
+        self.rows.append(rows)
+        return self._losses.pop(0)
+
+
+def _audit(
+    engine: ScriptedEngine,
+    tokenizer: TextTokenizer,
+    held_out: Mapping[str, TokenArray] | None = None,
+    step: int = 100,
+    seed: int = 1337,
+) -> Audit:
+    return audit(
+        engine,
+        tokenizer,
+        held_out or {},
+        step=step,
+        seed=seed,
+        settings=AuditSettings(),
+        context=CONTEXT,
+        clock=iter([10.0, 10.25]).__next__,
+    )
+
+
+def test_sample_is_420_free_tokens_from_the_separator_alone(tokenizer: TextTokenizer) -> None:
+    engine = ScriptedEngine()
+    _audit(engine, tokenizer)
+    ((prompt, n_tokens, _),) = engine.asked
+    assert (prompt, n_tokens) == ([SEPARATOR_ID], 420)
+
+
+def test_seed_of_the_sample_follows_run_and_step_alone(tokenizer: TextTokenizer) -> None:
+    engine = ScriptedEngine()
+    for step, seed in ((100, 1), (100, 1), (200, 1), (100, 2)):
+        _audit(engine, tokenizer, step=step, seed=seed)
+    seeds = [seed for _, _, seed in engine.asked]
+    assert seeds[0] == seeds[1]
+    assert len(set(seeds)) == 3
+    assert all(0 <= seed < 2**64 for seed in seeds)
+
+
+def test_audit_carries_text_score_and_time(tokenizer: TextTokenizer) -> None:
+    (ids,) = tokenizer.encode(["the cat sat on a mat"])
+    made = _audit(ScriptedEngine([*ids, SEPARATOR_ID]), tokenizer)
+    assert made.text == "the cat sat on a mat"
+    assert made.coherence == score_text(made.text)
+    assert (made.prompt, made.tokens, made.ms) == ("", len(ids) + 1, 250)
+
+
+def test_any_tokens_are_audited(tokenizer: TextTokenizer) -> None:
+    _audit(ScriptedEngine([*range(299, -1, -1), 511]), tokenizer).text.encode()
+
+
+def test_held_out_rows_are_sixteen_spread_evenly_and_always_the_same() -> None:
+    rows = held_out_rows(HELD_OUT, context=CONTEXT)
+    assert rows.shape == (16, CONTEXT + 1)
+    starts = rows[:, 0] // CONTEXT
+    assert starts[0] == 0
+    assert set(np.diff(starts)) == {6, 7}
+    assert np.array_equal(rows, held_out_rows(HELD_OUT, context=CONTEXT))
+    assert len(held_out_rows(HELD_OUT[:14], context=CONTEXT)) == 3
+
+
+def test_val_loss_is_the_mean_over_all_held_out_rows(tokenizer: TextTokenizer) -> None:
+    engine = ScriptedEngine(losses=[2.0, 4.0])
+    held_out = {"long": HELD_OUT, "short": HELD_OUT[:17], "none": HELD_OUT[:3]}
+    made = _audit(engine, tokenizer, held_out)
+    assert [len(rows) for rows in engine.rows] == [16, 4]
+    assert made.val_loss == pytest.approx((16 * 2 + 4 * 4) / 20)
+    assert made.val_losses == {"long": 2.0, "short": 4.0}
+
+
+def test_nothing_held_out_has_no_val_loss(tokenizer: TextTokenizer) -> None:
+    made = _audit(ScriptedEngine(), tokenizer, {"none": HELD_OUT[:3]})
+    assert made.val_loss is None
+    assert made.val_losses == {}
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_val_loss_that_is_not_finite_is_none(tokenizer: TextTokenizer, loss: float) -> None:
+    made = _audit(ScriptedEngine(losses=[loss, 2.0]), tokenizer, {"a": HELD_OUT, "b": HELD_OUT})
+    assert made.val_loss is None
+    assert made.val_losses == {"a": None, "b": 2.0}
