@@ -16,7 +16,7 @@ from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.records import Record
-from trainer.rundir.settings import Settings
+from trainer.rundir.settings import ArmPolicy, Settings
 from trainer.rundir.state import ArmState
 
 
@@ -115,7 +115,7 @@ def open_feed(
         seed=settings.seed,
         phase=phase,
         available=present,
-        policy=settings.policy,
+        policy={name: settings.policy.get(name, ArmPolicy()) for name in settings.sources},
         remembered=remembered,
     )
     records = list(past)
