@@ -55,7 +55,7 @@ def test_update_is_that_of_adamw_parameter_by_parameter() -> None:
         tokens = torch.from_numpy(batch)
         for parameter in parameters:
             parameter.grad = None
-        reference.model.loss(tokens[:, :-1], tokens[:, 1:]).backward()  # type: ignore[no-untyped-call]
+        reference.model.loss(tokens[:, :-1], tokens[:, 1:]).backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         adamw.param_groups[0]["lr"] = learning_rate(number, 100, SETTINGS.optimizer)
         adamw.step()

@@ -157,7 +157,7 @@ class Engine:
         ):
             with self.placement.passes():
                 loss = self._loss(micro_inputs, micro_targets) / n_micro_steps
-            (loss * scale).backward()  # type: ignore[no-untyped-call]
+            (loss * scale).backward()
             total += loss.detach()
         if scale != 1.0:
             gradients.div_(scale)
