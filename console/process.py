@@ -214,8 +214,9 @@ def _send_pinned(run: RunDirectory, holder: Holder, ask: Ask) -> None:
     try:
         if process_start_time(holder.pid) != holder.start_time or holder_of(run.lock) != holder:
             raise ProcessLookupError(holder.pid)
-        if not _takes(holder.pid, ask.value):
-            raise NotSentError("the trainer does not take signals yet; try again in a moment")
+        if not takes(holder.pid, ask):
+            msg = f"the trainer does not take {ask.value.name} yet, which would kill it now"
+            raise NotSentError(f"{msg}; try again in a moment")
         if pidfd is None:
             os.kill(holder.pid, ask.value)
         else:
@@ -235,9 +236,12 @@ def _pin(pid: int) -> int | None:
         raise
 
 
-def _takes(pid: int, number: signal.Signals) -> bool:
+def takes(pid: int, ask: Ask) -> bool:
     """Whether the process catches the signal, or holds it back until it does (proc(5))."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
     masks = dict(line.split(":\t", 1) for line in status.splitlines() if line.startswith("Sig"))
     taken = int(masks["SigCgt"], 16) | int(masks["SigBlk"], 16)
-    return bool(taken >> (number - 1) & 1)
+    return bool(taken >> (ask.value - 1) & 1)
