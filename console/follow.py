@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from console.audits import AuditBook
@@ -17,6 +18,7 @@ from console.reduce import Facts, reduce
 from console.requests import Seen
 from console.run_view import RunView
 from console.series import Series
+from console.watching import wakes
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
 from trainer.rundir.records import RecordTail
@@ -46,6 +48,10 @@ class Follower:
         """`operations` remember what this console asked for and started; nothing is read yet."""
         self.run = run
         self._operations = operations or Operations(run, read_only=True)
+        self.opening_note = ""
+        """Why no trainer was started when the console was; empty where there is nothing to say."""
+        self.watching_note = ""
+        """Why changes of the run can't be noticed at once; empty where they can."""
         self._clock = clock
         self._settings = CachedFile(run.settings, read_settings)
         self._state = CachedFile(run.state, read_state)
@@ -67,11 +73,15 @@ class Follower:
         """The loss history that the last look ended with."""
         return self._history.series
 
-    def look(self, *, note: str = "") -> RunView:
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last look reached the history's end."""
+        return self._is_complete
+
+    def look(self) -> RunView:
         """The run as it is now; equal to the last view if nothing changed.
 
-        A long history is read in parts: `is_complete` is False until it is there. `note`: one
-        more thing to know, of how changes are noticed.
+        A long history is read in parts: look again at once while it is not complete.
         """
         # The lock before the state: a trainer that ends in between has told its end by then.
         presence = presence_of(self.run)
@@ -81,7 +91,9 @@ class Follower:
         self._log.look()
         self._list_checkpoints(settings, state)
         facts = self._facts(presence, settings, state)
-        view = reduce(replace(facts, notes=self._notes(note, mistake)))
+        view = reduce(
+            replace(facts, notes=self._notes(self.opening_note, self.watching_note, mistake))
+        )
         return replace(view, request=self._operations.requests.look(_seen(view, state)))
 
     def _read_history(self) -> None:
@@ -160,6 +172,15 @@ class Follower:
     def _notes(self, *notes: str) -> tuple[str, ...]:
         damage = f"{self.run.loss.name}: {self._damaged_lines:,} lines can't be read"
         return tuple(text for text in (*notes, damage if self._damaged_lines else "") if text)
+
+
+async def reasons_to_look(follower: Follower) -> AsyncGenerator[None, None]:
+    """When to look again: at once until the history is complete, then at each change or tick."""
+    async with aclosing(wakes(follower.run.path)) as changes:
+        while True:
+            if follower.is_complete:
+                follower.watching_note = (await anext(changes)).note
+            yield
 
 
 class IdleWatch:

@@ -65,7 +65,7 @@ def _from_save(save: Save) -> Request:
 def _written(step: int, n_bytes: int, seconds: float | None) -> Request:
     took = f" in {formatting.precise_seconds(seconds)}" if seconds else ""
     message = f"checkpoint of step {formatting.steps(step)} written: {formatting.size(n_bytes)}"
-    return Request(stage=RequestStage.WRITTEN, message=message + took)
+    return Request(stage=RequestStage.WRITTEN, message=message + took, step=step)
 
 
 class RequestTracker:

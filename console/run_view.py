@@ -119,6 +119,8 @@ class Request:
     stage: RequestStage
     message: str
     """For a person: `checkpoint requested; written after this step`, …"""
+    step: int | None = None
+    """Of the checkpoint that was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
