@@ -119,6 +119,8 @@ class Request:
     stage: RequestStage
     message: str
     """For a person: `checkpoint requested; written after this step`, …"""
+    step: int | None = None
+    """Of the checkpoint that was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +164,9 @@ class RunView:
     history_version: int = 0
     """Changes whenever the loss series did: the chart's signal to look at the series again."""
     n_records: int = 0
+    """Steps in the history."""
+    is_complete: bool = True
+    """False while a long history is still being read: look again at once."""
     log_tail: tuple[str, ...] = ()
     """The last lines of trainer.log, decoded with replacement, not yet escaped."""
     notes: tuple[str, ...] = ()

@@ -64,16 +64,28 @@ def boot_id() -> str:
 class TrainerLock:
     """Held by the live trainer from before it reads the run until its process is gone."""
 
-    def __init__(self, path: Path) -> None:
-        """Take the lock and write who holds it; `LockedError` if another trainer does."""
+    def __init__(self, path: Path, *, pid: int | None = None) -> None:
+        """Take the lock and write who holds it; `LockedError` if another trainer does.
+
+        `pid` 0: for a child that will inherit the descriptor and can't lock by itself; whom it
+        belongs to is written by `hand_to`.
+        """
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _request(fcntl.F_WRLCK))
         except BlockingIOError:
             os.close(self._fd)
             raise LockedError(f"{path.parent}: {_describe(holder_of(path))}") from None
+        self.hand_to(os.getpid() if pid is None else pid)
+
+    def hand_to(self, pid: int) -> None:
+        """Write that process `pid`, which has the descriptor too, is the one to signal."""
         os.ftruncate(self._fd, 0)
-        write_fully(self._fd, identity_of(os.getpid()))
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        write_fully(self._fd, identity_of(pid))
+
+    def fileno(self) -> int:
+        return self._fd
 
     def release(self) -> None:
         """Give the run free before the process ends."""

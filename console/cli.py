@@ -1,0 +1,141 @@
+"""`andrea-console`: arguments, collaborators, errors to exit codes."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from console.follow import Follower, reasons_to_look
+from console.operations import Operations
+from console.process import presence_of
+from console.verbs import VERBS, say
+from trainer.rundir.creation import ensure_run
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import Exit, RunError, SettingsError
+from trainer.rundir.presets import PRESETS
+from trainer.rundir.run_toml import load_settings
+
+_DESCRIPTION = """\
+Watch and steer the training run in the directory RUN. The run is made if it isn't there; a live
+trainer is adopted, else one is started. Leaving the console never ends the training.
+"""
+_EPILOG = """\
+A run directory named like a verb is reached as ./status. After -- comes the command of another
+trainer: it finds the run directory in $ANDREA_RUN and runs in the current directory.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments and arguments[0] in VERBS:
+            return _run_verb(arguments)
+        return _run_console(arguments)
+    except RunError as error:
+        say(f"andrea-console: {error}")
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        return int(Exit.INTERRUPTED)
+    except SystemExit as end:  # argparse has printed why
+        return end.code if isinstance(end.code, int) else int(Exit.USAGE)
+
+
+def _run_verb(arguments: list[str]) -> int:
+    name = arguments[0]
+    verb = VERBS[name]
+    parser = argparse.ArgumentParser(prog=f"andrea-console {name}", description=verb.help)
+    parser.add_argument("run", type=Path, metavar="RUN", help="the run directory")
+    verb.add_arguments(parser)
+    parsed = parser.parse_args(arguments[1:])
+    if not parsed.run.is_dir():
+        raise SettingsError(
+            f"{parsed.run}: there is no run; `andrea-console {parsed.run}` makes it"
+        )
+    return verb.act(RunDirectory(parsed.run), parsed)
+
+
+def _run_console(arguments: list[str]) -> int:
+    parsed, command = _parse_console(arguments)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise SettingsError("the console needs a terminal; for scripts: andrea-console status RUN")
+    run = _find_run(parsed, command)
+    operations = Operations(run, read_only=parsed.read_only, command=command)
+    follower = Follower(run, operations)
+    will_launch = not (parsed.no_launch or parsed.read_only or presence_of(run).is_held)
+    if will_launch:
+        load_settings(run.settings)
+    started = operations.adopt_or_launch(no_launch=parsed.no_launch)
+    follower.opening_note = "" if started.ok else started.message
+    # Textual takes a moment to load, which verbs and mistakes need not wait for.
+    from console.session import run_console  # noqa: PLC0415
+
+    return run_console(
+        follower,
+        operations,
+        reasons_to_look(follower),
+        is_read_only=parsed.read_only,
+    )
+
+
+def _parse_console(arguments: list[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
+    own: list[str] = arguments
+    command: tuple[str, ...] = ()
+    if "--" in arguments:
+        split = arguments.index("--")
+        own, command = arguments[:split], tuple(arguments[split + 1 :])
+    parser = _console_parser()
+    parsed = parser.parse_args(own)
+    if str(parsed.run) in VERBS:
+        parser.error(f"{parsed.run} is a verb and comes first; the directory is ./{parsed.run}")
+    if "--" in arguments and not command:
+        parser.error("no command after --")
+    return parsed, command
+
+
+def _console_parser() -> argparse.ArgumentParser:
+    width = max(map(len, VERBS))
+    verbs = "\n".join(f"  {name:{width}}  {verb.help}" for name, verb in VERBS.items())
+    parser = argparse.ArgumentParser(
+        prog="andrea-console",
+        usage="andrea-console RUN [options] [-- COMMAND …]\n"
+        f"       andrea-console {{{','.join(VERBS)}}} RUN [options]",
+        description=_DESCRIPTION,
+        epilog=f"verbs, for scripts:\n{verbs}\n\n{_EPILOG}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="the run directory")
+    parser.add_argument(
+        "--preset", metavar="NAME", help=f"of a new run: {', '.join(PRESETS)} (default: demo)"
+    )
+    parser.add_argument(
+        "--source",
+        metavar="NAME=GLOB",
+        action="append",
+        default=[],
+        type=_source,
+        help="text that a new run trains on: files, *.jsonl, or python:docs; may be repeated",
+    )
+    parser.add_argument("--no-launch", action="store_true", help="don't start a trainer")
+    parser.add_argument("--read-only", action="store_true", help="watch, and change nothing")
+    return parser
+
+
+def _source(text: str) -> tuple[str, str]:
+    name, _, path = text.partition("=")
+    if not (name and path):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=GLOB")
+    return name, path
+
+
+def _find_run(parsed: argparse.Namespace, command: tuple[str, ...]) -> RunDirectory:
+    """The run, made if it isn't there; a console that changes nothing makes none."""
+    if parsed.read_only:
+        if not parsed.run.is_dir():
+            raise SettingsError(f"{parsed.run}: there is no run, and --read-only makes none")
+        return RunDirectory(parsed.run)
+    sources = dict(parsed.source)
+    if len(sources) < len(parsed.source):
+        raise SettingsError("--source: a name is given twice")
+    run, _ = ensure_run(parsed.run, preset=parsed.preset, sources=sources, command=command)
+    return run

@@ -1,0 +1,54 @@
+"""Runs to look at, and scripted trainers that are gone after the test."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from console.process import LaunchedTrainer, launch_trainer
+from trainer.rundir.creation import ensure_run
+from trainer.rundir.layout import RunDirectory
+
+SCRIPTED_TRAINER = Path(__file__).with_name("scripted_trainer.py")
+
+
+def wait_for(fact: Callable[[], object], what: str, seconds: float = 20.0) -> None:
+    """Wait until `fact()` holds; fails with `what` if it never does."""
+    deadline = time.monotonic() + seconds
+    while not fact():
+        assert time.monotonic() < deadline, f"waited in vain for: {what}"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """A new run of the preset demo."""
+    return ensure_run(tmp_path / "r1")[0]
+
+
+Start = Callable[..., LaunchedTrainer]
+
+
+@pytest.fixture
+def start(run: RunDirectory) -> Iterator[Start]:
+    """Starts scripted trainers in `run` (as foreign commands) that are ready when it returns."""
+    launched: list[LaunchedTrainer] = []
+
+    def start_one(*options: str, ready: bool = True) -> LaunchedTrainer:
+        command = [sys.executable, str(SCRIPTED_TRAINER), *options, str(run.path)]
+        said = run.log.read_bytes().count(b"ready\n") if run.log.exists() else 0
+        launched.append(launch_trainer(run, command))
+        if ready:
+            wait_for(lambda: run.log.read_bytes().count(b"ready\n") > said, "ready")
+        return launched[-1]
+
+    yield start_one
+    for trainer in launched:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(trainer.pid, signal.SIGKILL)
+        trainer.process.wait()
