@@ -1,12 +1,13 @@
 """The trainer as a process: started, found alive, signalled; the only module that does so."""
 
+import asyncio
 import errno
 import os
 import signal
 import site
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -245,3 +246,10 @@ def takes(pid: int, ask: Ask) -> bool:
     masks = dict(line.split(":\t", 1) for line in status.splitlines() if line.startswith("Sig"))
     taken = int(masks["SigCgt"], 16) | int(masks["SigBlk"], 16)
     return bool(taken >> (ask.value - 1) & 1)
+
+
+def on_leave_signals(leave: Callable[[], None]) -> None:
+    """Have the running event loop call `leave` on SIGINT, SIGTERM and SIGHUP."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, leave)

@@ -1,0 +1,179 @@
+"""The console as a Textual app: wires follower, operations and screens, and decides nothing."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import ClassVar
+
+from textual import work
+from textual.app import App
+from textual.binding import BindingType
+from textual.driver import Driver
+from textual.reactive import var
+
+from console import farewell, terminal
+from console.keys import KEYS
+from console.messages import OperationEnded, RunChanged, RunUnreadable
+from console.ports import Clocks, Follower, Glance, Operations, Outcome
+from console.run_view import Request, RequestStage, RunView
+from console.screens.dashboard import Dashboard
+from console.screens.help import SECTIONS, HelpScreen
+from console.screens.quit_dialog import QuitDialog
+from console.theme import TERMINAL
+from console.widgets.text import foreign
+
+_READ_ONLY = "read-only: nothing is changed from here"
+
+
+class ConsoleApp(App[str]):
+    """Shows one run. Ends with its last words, which are for the terminal behind the screen."""
+
+    CSS_PATH = "console.tcss"
+    ENABLE_COMMAND_PALETTE = False
+
+    BINDINGS: ClassVar[list[BindingType]] = KEYS
+
+    glance: var[Glance | None] = var(None)
+    minute: var[int] = var(0)
+    """The wall clock's minute: what is drawn from ages changes with it, not more often."""
+
+    def __init__(
+        self,
+        follower: Follower,
+        operations: Operations,
+        changes: AsyncGenerator[object, None],
+        *,
+        clocks: Clocks | None = None,
+        is_read_only: bool = False,
+        driver_class: type[Driver] | None = None,
+    ) -> None:
+        super().__init__(driver_class=driver_class)
+        self.register_theme(TERMINAL)
+        self.theme = TERMINAL.name
+        self.animation_level = "none"
+        self._follower = follower
+        self._operations = operations
+        self._changes = changes
+        self._clocks = clocks or Clocks()
+        self._is_read_only = is_read_only
+        self._looking = asyncio.Lock()
+
+    @property
+    def view(self) -> RunView | None:
+        return self.glance.view if self.glance else None
+
+    def get_default_screen(self) -> Dashboard:
+        return Dashboard(clock=self._clocks.wall, is_read_only=self._is_read_only)
+
+    def on_mount(self) -> None:
+        self._follow()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what the run can take: a checkpoint while it runs, a resume while it doesn't."""
+        if action in ("checkpoint", "resume") and self.view is not None:
+            return self.view.is_running is (action == "checkpoint")
+        return True
+
+    @work(group="follow")
+    async def _follow(self) -> None:
+        """Look at the run after every change until the terminal is gone."""
+        await self._look()
+        async with aclosing(self._changes) as changes:
+            async for _ in changes:
+                if self._is_terminal_gone():
+                    self.action_detach()
+                    return
+                await self._look()
+
+    async def _look(self) -> None:
+        async with self._looking:
+            try:
+                glance = await asyncio.to_thread(self._glance_at_run)
+            except Exception as error:  # noqa: BLE001 - this edge shows whatever went wrong
+                self.post_message(RunUnreadable(f"{type(error).__name__}: {error}"))
+                return
+        if glance != self.glance:
+            self.post_message(RunChanged(glance))
+        self.minute = int(self._clocks.wall() // 60)
+
+    def _glance_at_run(self) -> Glance:
+        view = self._follower.look()
+        return Glance(view, self._follower.series.view())
+
+    def _is_terminal_gone(self) -> bool:
+        return not self.is_headless and terminal.is_gone(0)
+
+    def on_run_changed(self, event: RunChanged) -> None:
+        before, self.glance = self.view, event.glance
+        view = event.glance.view
+        if before is None or before.is_running is not view.is_running:
+            self.refresh_bindings()
+        if before is not None and view.request is not None and view.request != before.request:
+            self._answer(view.request)
+
+    def on_run_unreadable(self, event: RunUnreadable) -> None:
+        self._tell(f"the run can't be read: {event.reason}", is_ok=False)
+
+    def on_operation_ended(self, event: OperationEnded) -> None:
+        self._tell(event.message, is_ok=event.ok)
+
+    def _answer(self, request: Request) -> None:
+        """Say what became of a checkpoint that was asked for; the header says that it was."""
+        if request.stage is not RequestStage.REQUESTED:
+            self._tell(request.message, is_ok=request.stage is RequestStage.WRITTEN)
+
+    def _tell(self, message: str, *, is_ok: bool) -> None:
+        self.notify(foreign(message), severity="information" if is_ok else "error", markup=False)
+
+    @work(group="operations")
+    async def _operate(self, operation: Callable[[], Outcome]) -> None:
+        outcome = await asyncio.to_thread(operation)
+        self.post_message(OperationEnded(outcome.ok, outcome.message))
+        await self._look()
+
+    def action_checkpoint(self) -> None:
+        """Ask for a checkpoint, at once."""
+        self._operate_unless_read_only(self._operations.checkpoint)
+
+    def action_resume(self) -> None:
+        """Start the trainer."""
+        self._operate_unless_read_only(self._operations.launch)
+
+    def _operate_unless_read_only(self, operation: Callable[[], Outcome]) -> None:
+        if self._is_read_only:
+            self.notify(_READ_ONLY, markup=False)
+        else:
+            self._operate(operation)
+
+    def action_ask_quit(self) -> None:
+        """Ask what shall become of the trainer; with nothing to decide, leave."""
+        view = self.view
+        if view is None or not view.is_running or self._is_read_only:
+            self.action_detach()
+        else:
+            self.push_screen(QuitDialog(view, monotonic=self._clocks.monotonic))
+
+    def on_quit_dialog_stop_chosen(self, event: QuitDialog.StopChosen) -> None:
+        self._stop(event.dialog)
+
+    @work(group="operations")
+    async def _stop(self, dialog: QuitDialog) -> None:
+        outcome = await asyncio.to_thread(self._operations.stop)
+        if not outcome.ok and dialog.is_attached:
+            dialog.refuse(outcome.message)
+        await self._look()
+
+    def on_quit_dialog_detach_chosen(self) -> None:
+        self.action_detach()
+
+    def on_quit_dialog_run_ended(self) -> None:
+        if self.view is not None:
+            self.exit(farewell.stopped(self.view))
+
+    def action_detach(self) -> None:
+        """Leave; the trainer isn't touched."""
+        self.exit(farewell.detached(self.view))
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        self.push_screen(HelpScreen([("Everywhere", ConsoleApp), *SECTIONS]))

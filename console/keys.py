@@ -1,0 +1,44 @@
+"""The keys that work on the whole console; each has an id, so that a key map can move it."""
+
+from textual.binding import Binding, BindingType
+
+KEYS: list[BindingType] = [
+    Binding(
+        "c",
+        "checkpoint",
+        "Checkpoint",
+        id="run.checkpoint",
+        tooltip="Write a checkpoint after this step; training goes on",
+    ),
+    Binding(
+        "r",
+        "resume",
+        "Resume",
+        id="run.resume",
+        tooltip="Start the trainer again, from the newest checkpoint",
+    ),
+    Binding(
+        "q,ctrl+q",
+        "ask_quit",
+        "Quit",
+        id="run.quit",
+        tooltip="Ask: stop training gracefully, detach, or cancel",
+    ),
+    Binding(
+        "d",
+        "detach",
+        "Detach",
+        id="run.detach",
+        tooltip="Close the console at once; training goes on",
+    ),
+    Binding(
+        "ctrl+c",
+        "detach",
+        "Detach",
+        show=False,
+        priority=True,
+        id="run.interrupt",
+        tooltip="The same; no signal reaches the trainer",
+    ),
+    Binding("question_mark", "help", "Help", id="app.help", tooltip="All keys"),
+]

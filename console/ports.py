@@ -1,0 +1,51 @@
+"""What the screens need from the rest of the console: small protocols and values."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from console.run_view import RunView
+from console.series import Series, SeriesView
+
+
+class Outcome(Protocol):
+    """How an operation went, in one line for a person."""
+
+    @property
+    def ok(self) -> bool: ...
+    @property
+    def message(self) -> str: ...
+
+
+class Operations(Protocol):
+    """What an operator can do to a run; each call may block for a moment."""
+
+    def checkpoint(self) -> Outcome: ...
+    def stop(self) -> Outcome: ...
+    def launch(self) -> Outcome: ...
+
+
+class Follower(Protocol):
+    """Looks at the run; one caller at a time."""
+
+    @property
+    def series(self) -> Series: ...
+    def look(self) -> RunView: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The run at one moment and its loss history at the same moment."""
+
+    view: RunView
+    series: SeriesView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """Where the time comes from."""
+
+    wall: Callable[[], float] = time.time
+    """Seconds since the epoch."""
+    monotonic: Callable[[], float] = time.monotonic

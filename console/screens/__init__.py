@@ -1,0 +1,1 @@
+"""Screens: the dashboard and what opens over it."""

@@ -1,0 +1,78 @@
+"""Help: every key of every screen, from the bindings themselves."""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.screen import ModalScreen
+
+from console.screens.comparison import ComparisonScreen
+from console.screens.dashboard import Dashboard
+from console.screens.quit_dialog import QuitDialog
+from console.theme import ACCENT, DIM
+from console.widgets.checkpoints import CheckpointsPane
+from console.widgets.line_view import LineView
+from console.widgets.loss_chart import LossChart
+from console.widgets.samples import SamplesPane
+from console.widgets.text import left
+
+_KEY_CELLS = 16
+_NAME_CELLS = 14
+
+
+class HelpScreen(ModalScreen[None]):
+    """A list of keys in sections, one a part of the console."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,q", "dismiss", "Close", id="help.close", tooltip="Close")
+    ]
+
+    def __init__(self, sections: Sequence[tuple[str, type[DOMNode]]]) -> None:
+        super().__init__()
+        self._sections = sections
+
+    def compose(self) -> ComposeResult:
+        view = LineView(id="help")
+        view.border_title = "Keys"
+        yield view
+
+    def on_mount(self) -> None:
+        lines = [line for title, owner in self._sections for line in self._section(title, owner)]
+        self.query_one(LineView).show_lines(len(lines), lines.__getitem__)
+
+    def _section(self, title: str, owner: type[DOMNode]) -> Iterable[Content]:
+        yield Content.styled(title, "bold")
+        for binding in own_bindings(owner):
+            keys = " ".join(self.app.get_key_display(each) for each in _single(binding))
+            yield Content.assemble(
+                (f"  {left(keys, _KEY_CELLS)}", ACCENT),
+                left(binding.description, _NAME_CELLS),
+                (binding.tooltip, DIM),
+            )
+        yield Content()
+
+
+SECTIONS: tuple[tuple[str, type[DOMNode]], ...] = (
+    ("Panes", Dashboard),
+    ("Loss chart", LossChart),
+    ("Samples", SamplesPane),
+    ("Checkpoints", CheckpointsPane),
+    ("Lines of text", LineView),
+    ("Two audits", ComparisonScreen),
+    ("Quit dialog", QuitDialog),
+    ("Help", HelpScreen),
+)
+"""Whatever has keys of its own, with a title; the app adds itself."""
+
+
+def own_bindings(owner: type[DOMNode]) -> list[Binding]:
+    """The bindings that this class itself adds."""
+    declared: Iterable[BindingType] = owner.__dict__.get("BINDINGS", [])
+    return [binding for binding in declared if isinstance(binding, Binding)]
+
+
+def _single(binding: Binding) -> list[Binding]:
+    return list(Binding.make_bindings([binding]))

@@ -1,0 +1,46 @@
+"""Running the app in a real terminal: signals, the terminal's end, the last words."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator
+
+from console.app import ConsoleApp
+from console.ports import Follower, Operations
+from console.process import on_leave_signals
+from console.terminal import TerminalDriver, say
+
+NEEDS_TERMINAL = 2
+
+
+def run_console(
+    follower: Follower,
+    operations: Operations,
+    changes: AsyncGenerator[object, None],
+    *,
+    is_read_only: bool = False,
+) -> int:
+    """Show the run until the operator leaves or the terminal is gone; the process's exit code.
+
+    SIGINT, SIGTERM and SIGHUP close the console; the trainer isn't touched. The last words go
+    to stderr after the screen has closed.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        say("the console needs a terminal; for scripts there is: andrea-console status RUN")
+        return NEEDS_TERMINAL
+    app = ConsoleApp(
+        follower,
+        operations,
+        changes,
+        is_read_only=is_read_only,
+        driver_class=TerminalDriver,
+    )
+    words = asyncio.run(_run(app))
+    if words:
+        say(words)
+    return app.return_code or 0
+
+
+async def _run(app: ConsoleApp) -> str | None:
+    on_leave_signals(app.action_detach)
+    # Without mouse reports the terminal's own selection works, and no motion makes traffic.
+    return await app.run_async(mouse=False)

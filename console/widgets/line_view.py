@@ -1,0 +1,82 @@
+"""Lines of text of which only those in sight are made, and only those that differ are drawn."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import Visual
+
+LineMaker = Callable[[int], Content]
+
+
+class LineView(ScrollView, can_focus=True):
+    """Shows any number of lines; the work is that of the lines in sight."""
+
+    DEFAULT_CSS = """
+    LineView {
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "scroll_up", "Up", show=False, id="lines.up", tooltip="One line up"),
+        Binding("down,j", "scroll_down", "Down", show=False, id="lines.down", tooltip="One down"),
+        Binding("pageup", "page_up", "Page up", show=False, id="lines.page_up"),
+        Binding("pagedown", "page_down", "Page down", show=False, id="lines.page_down"),
+        Binding("home,g", "scroll_home", "First line", show=False, id="lines.home"),
+        Binding("end,G", "scroll_end", "Last line", show=False, id="lines.end"),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id)
+        self._count = 0
+        self._line: LineMaker = lambda index: Content()
+        self._drawn: dict[int, Content] = {}
+
+    @property
+    def line_count(self) -> int:
+        return self._count
+
+    def show_lines(self, count: int, line: LineMaker) -> None:
+        """Show `count` lines made by `line(index)` on demand; what looks the same stays."""
+        self._count, self._line = count, line
+        size = Size(self.scrollable_content_region.width, count)
+        if size != self.virtual_size:
+            self.virtual_size = size
+        self._refresh_changed()
+
+    def render_line(self, y: int) -> Strip:
+        """One row of the content: the line that the scroll offset puts there."""
+        index = self.scroll_offset.y + y
+        width = self.scrollable_content_region.width
+        style = self.visual_style
+        if index >= self._count or not width:
+            return Strip.blank(width, style.rich_style)
+        content = self._line(index)
+        self._drawn[index] = content
+        strips = Visual.to_strips(self, content, width, 1, style + self.line_style(index), pad=True)
+        return strips[0]
+
+    def line_style(self, index: int) -> Style:
+        """A style over the whole line, such as a cursor's."""
+        return Style()
+
+    def _refresh_changed(self) -> None:
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        drawn, self._drawn = self._drawn, {}
+        for row in range(height):
+            old = drawn.get(top + row)
+            new = self._line(top + row) if top + row < self._count else None
+            if old is not None and new is not None and old.is_same(new):
+                self._drawn[top + row] = old
+            elif old is not new:
+                self.refresh(Region(0, row, self.scrollable_content_region.width, 1))

@@ -1,0 +1,79 @@
+"""Small pieces that several widgets write with: foreign text, columns, a bar."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+
+from console.formatting import escape_control
+
+_LEVELS = "▁▂▃▄▅▆▇█"
+
+
+def foreign(text: str) -> str:
+    """Text of others on one line: data that neither steers the terminal nor means markup."""
+    return " ".join(escape_control(text, keep_newlines=False).split())
+
+
+def left(text: str, width: int) -> str:
+    """Exactly `width` cells, the text at the left, cut with an ellipsis."""
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(set_cell_size(text, max(width - 1, 0)) + "…", width)
+
+
+def right(text: str, width: int) -> str:
+    """Exactly `width` cells, the text at the right, cut with an ellipsis."""
+    return " " * max(width - cell_len(text), 0) + left(text, min(cell_len(text), width))
+
+
+def levels(values: Sequence[float], low: float, high: float) -> str:
+    """One small column a value, between `low` and `high`."""
+    top = len(_LEVELS) - 1
+    share = (min(max((value - low) / (high - low), 0.0), 1.0) for value in values)
+    return "".join(_LEVELS[round(part * top)] for part in share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A part of a line that may be left out: the lower its rank, the later."""
+
+    content: Content
+    rank: int
+
+
+def fit(pieces: Sequence[Piece], width: int, *, gap: int = 3) -> list[Piece]:
+    """The pieces that fit side by side into `width`, those of the highest rank left out first."""
+    kept = [piece for piece in pieces if piece.content]
+    while len(kept) > 1 and _width(kept, gap) > width:
+        kept.remove(max(kept, key=lambda piece: piece.rank))
+    return kept
+
+
+def line(pieces: Sequence[Piece], width: int, *, gap: int = 3) -> Content:
+    """The pieces that fit, as one line of at most `width` cells."""
+    kept = fit(pieces, width, gap=gap)
+    return Content(" " * gap).join([p.content for p in kept]).truncate(width, ellipsis=True)
+
+
+def _width(pieces: Sequence[Piece], gap: int) -> int:
+    return sum(piece.content.cell_length for piece in pieces) + gap * (len(pieces) - 1)
+
+
+def bar(fraction: float, width: int) -> tuple[str, str]:
+    """A bar of `width` cells as its full part and its rest."""
+    full = round(min(max(fraction, 0.0), 1.0) * width)
+    return "━" * full, "─" * (width - full)
+
+
+Columns = tuple[tuple[str, int], ...]
+"""Heading and cells of each column of a table; what stands last is given up first."""
+
+
+def columns_within(columns: Columns, width: int) -> Columns:
+    """As many of the columns as `width` cells hold, at least one."""
+    kept = columns
+    while len(kept) > 1 and sum(cells for _, cells in kept) > width:
+        kept = kept[:-1]
+    return kept
