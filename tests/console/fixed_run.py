@@ -139,9 +139,7 @@ def stopped_view() -> RunView:
     """The same run after it has stopped."""
     view = fixed_view()
     row = _checkpoint(STEP + 1, "stop")
-    status = Status(
-        word="stopped", detail="SIGTERM; checkpoint written", severity=Severity.ENDED
-    )
+    status = Status(word="stopped", detail="SIGTERM; checkpoint written", severity=Severity.ENDED)
     return replace(
         view,
         status=status,
@@ -201,7 +199,10 @@ def _audit(step: int, checkpoint: str, cause: str, t: float) -> Audit:
 
 
 def _log() -> tuple[str, ...]:
-    lines = ["resumed from step_113450.bin, attempt 4", "replay of steps 113,451 to 113,466: proven"]
+    lines = [
+        "resumed from step_113450.bin, attempt 4",
+        "replay of steps 113,451 to 113,466: proven",
+    ]
     for step in range(113_500, STEP, 100):
         lines.append(f"step {step:,}: loss {2.83 + (step * 31 % 97) / 1000:.4f}")
         lines.append(f"checkpoint step_{step:06d}.bin, 1.44 GB in 1.9 s; sample score 72.4")

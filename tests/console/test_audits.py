@@ -73,9 +73,12 @@ def test_the_last_audit_of_a_checkpoint_counts(bare: RunDirectory) -> None:
 
 
 def test_an_audit_takes_what_fits_and_needs_its_step() -> None:
-    audit = audit_of({"step": 100, "score": "good", "text": 5, "ms": 1500, "val_loss": 2})
+    audit = audit_of(
+        {"step": 100, "score": "good", "english_words": 7, "text": 5, "ms": 1500, "val_loss": 2}
+    )
     assert audit is not None
     assert (audit.score, audit.text, audit.seconds, audit.val_loss) == (None, "", 1.5, 2.0)
+    assert audit.english_share == 7
     assert audit.checkpoint == "step_000100.bin"
     assert audit_of({"checkpoint": "step_000100.bin"}) is None
 

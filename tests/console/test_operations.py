@@ -1,5 +1,6 @@
 """Operations: the guard, the signals, the log of actions."""
 
+import subprocess
 import sys
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from console.follow import Follower
 from console.operations import Operations
-from console.process import Ask, presence_of
+from console.process import Ask, LaunchedTrainer, presence_of
 from console.run_view import RequestStage
 from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
 from trainer.rundir.checkpoint import checkpoint_bytes, checkpoint_name
@@ -159,6 +160,17 @@ def test_launch_refuses_a_second_trainer(run: RunDirectory, start: Start) -> Non
     adopted = operations.adopt_or_launch()
     assert adopted.ok
     assert adopted.message == f"watching the trainer (pid {launched.pid})"
+
+
+def test_a_trainer_that_has_not_locked_yet_is_starting_and_not_started_twice(
+    run: RunDirectory,
+) -> None:
+    operations = Operations(run)
+    with subprocess.Popen(["sleep", "600"]) as process:
+        operations.launched = LaunchedTrainer(process=process)
+        assert Follower(run, operations).look().status.word == "starting"
+        assert "is starting already" in operations.launch().message
+        process.kill()
 
 
 def test_launch_starts_the_command_and_its_end_is_known(run: RunDirectory) -> None:
