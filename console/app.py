@@ -28,6 +28,7 @@ _READ_ONLY = "read-only: nothing is changed from here"
 class ConsoleApp(App[str]):
     """Shows one run. Ends with its last words, which are for the terminal behind the screen."""
 
+    TITLE = "andrea-console"
     CSS_PATH = "console.tcss"
     ENABLE_COMMAND_PALETTE = False
 

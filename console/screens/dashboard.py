@@ -9,7 +9,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from console import marks
 from console.plot import ChartData
@@ -19,6 +18,7 @@ from console.screens.comparison import ComparisonScreen
 from console.widgets.bandit import BanditPane
 from console.widgets.checkpoints import CheckpointsPane
 from console.widgets.header import Header
+from console.widgets.key_line import KeyLine
 from console.widgets.log_tail import LogPane
 from console.widgets.loss_chart import LossChart
 from console.widgets.samples import SamplesPane
@@ -76,7 +76,7 @@ class Dashboard(Screen[None]):
             yield BanditPane(id="bandit")
             yield CheckpointsPane(id="checkpoints", clock=self._clock)
             yield LogPane(id="log")
-        yield Footer(show_command_palette=False)
+        yield KeyLine(markup=False)
 
     def on_mount(self) -> None:
         self.watch(self.app, "glance", self._show)

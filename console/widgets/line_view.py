@@ -8,7 +8,6 @@ from textual.content import Content
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.style import Style
 from textual.visual import Visual
 
 LineMaker = Callable[[int], Content]
@@ -22,6 +21,7 @@ class LineView(ScrollView, can_focus=True):
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable;
         text-wrap: nowrap;
         text-overflow: ellipsis;
     }
@@ -63,12 +63,12 @@ class LineView(ScrollView, can_focus=True):
             return Strip.blank(width, style.rich_style)
         content = self._line(index)
         self._drawn[index] = content
-        strips = Visual.to_strips(self, content, width, 1, style + self.line_style(index), pad=True)
-        return strips[0]
+        strip = Visual.to_strips(self, content, width, 1, style, pad=True)[0]
+        return self.decorate_line(index, strip.extend_cell_length(width))
 
-    def line_style(self, index: int) -> Style:
-        """A style over the whole line, such as a cursor's."""
-        return Style()
+    def decorate_line(self, index: int, strip: Strip) -> Strip:
+        """Change how a whole line looks, such as the one under a cursor."""
+        return strip
 
     def _refresh_changed(self) -> None:
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
