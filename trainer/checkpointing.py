@@ -2,27 +2,43 @@
 
 import hashlib
 import time
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 
-from trainer.engine.engine import Engine, SampleGivenUp
+from trainer.engine.engine import Engine
 from trainer.history import LossHistory
 from trainer.proxy.audit import Audit, audit
 from trainer.proxy.feed import Feed
 from trainer.proxy.gate import judge
 from trainer.reporter import Reporter
-from trainer.rundir.checkpoint import Checkpoint, checkpoint_name, write_checkpoint
+from trainer.rundir.checkpoint import Checkpoint, Written, checkpoint_name
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import GateError, SaveError
-from trainer.rundir.records import RecordArray, load_records
+from trainer.rundir.records import Record, RecordArray, load_records
 from trainer.rundir.settings import Settings
 from trainer.rundir.state import Save
+from trainer.saving import Saver
 
 SAVE_ALARM = "checkpoint not saved"
-_TRIES = 2
+AUDIT_ALARM = "audit not written"
+
+
+class AuditSkipped(Exception):  # noqa: N818 - a wish of the operator, no error
+    """A second stop came: the next start makes the audit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """The save under way."""
+
+    step: int
+    cause: str
+    requests: int
+    """SIGUSR1s that it answers."""
 
 
 class Checkpointer:
-    """Writes the engine's state and keeps `.samples.json`, one audit a checkpoint."""
+    """Saves in the background and keeps `.samples.json`, one audit a checkpoint."""
 
     def __init__(
         self,
@@ -33,6 +49,7 @@ class Checkpointer:
         feed: Feed,
         history: LossHistory,
         reporter: Reporter,
+        skips_audit: Callable[[], bool],
     ) -> None:
         """Open `.samples.json` (repaired if torn); raises `OSError` or `HistoryError`."""
         self._run = run
@@ -41,66 +58,69 @@ class Checkpointer:
         self._feed = feed
         self._history = history
         self._reporter = reporter
+        self._skips_audit = skips_audit
         self._samples = RecordArray(run.samples)
         self.repair = self._samples.repair
+        self._saver = Saver(run.path, engine.parameters, history.sync)
+        engine.before_update = self._saver.before_update
+        engine.before_token = self._between_tokens
+        self._begun: _Begun | None = None
+        self._audit: Record | None = None
+        """The audit whose checkpoint is not whole yet."""
+        self._newest_sha256 = ""
+        self.requests_taken = 0
+        """SIGUSR1s that a checkpoint, whole or under way, answers."""
         self.newest_step: int | None = None
         """Step of the newest checkpoint on disk."""
 
-    def save(self, cause: str, requests: int) -> bool:
-        """Write `step_N.bin` of the engine's step, tried twice; whether it is there now.
+    def checkpoint(self, cause: str, requests: int) -> None:
+        """Save the engine's step in the background and audit it meanwhile.
 
-        A failure is an alarm, and the next cadence tries again. `requests`: SIGUSR1s answered.
+        A step that is on disk already is not written again; the requests are answered by it.
+        A save that fails is an alarm, and the next cadence tries again. Raises `GateError`.
         """
         step = self._engine.step
+        self.settle(wait=True)
+        self.requests_taken = requests
         if self.newest_step == step:
             self._answer(requests)
-            return True
+            return
         self._reporter.now(doing="saving", step=step, detail=checkpoint_name(step))
-        error = ""
-        for _ in range(_TRIES):
-            try:
-                self._history.sync()
-                written = write_checkpoint(self._run.path, step, self._engine.state_views())
-            except OSError as failure:
-                error = f"{failure.strerror} ({failure.filename or self._run.path})"
-                self._reporter.say(f"saving step {step} failed: {error}")
-                continue
-            self.newest_step = step
-            self._sha256 = written.sha256
-            save = Save(
-                step=step,
-                cause=cause,
-                ok=True,
-                bytes=written.n_bytes,
-                seconds=written.seconds,
-                t=time.time(),
-                requests=requests,
-            )
-            self._reporter.clear_alarms(SAVE_ALARM)
-            self._reporter.now(last_save=save)
-            self._reporter.say(
-                f"{written.path.name} written: {written.n_bytes:,} bytes"
-                f" in {written.seconds:.2f} s ({cause})"
-            )
-            return True
-        failed = Save(step=step, cause=cause, error=error, t=time.time(), requests=requests)
-        self._reporter.now(last_save=failed)
-        self._reporter.alarm(f"{SAVE_ALARM}: step {step}: {error}")
-        return False
+        self._begun = _Begun(step=step, cause=cause, requests=requests)
+        try:
+            self._history.flush()
+        except OSError as error:
+            self._failed(self._begun, error)
+            return
+        self._saver.begin(step)
+        self.audit(cause)
+        self.settle()
+
+    def settle(self, *, wait: bool = False) -> None:
+        """Report a save that has ended, and put its audit on file; `wait` for one under way.
+
+        Raises `GateError` if the audits say that the run should halt.
+        """
+        self._settle_save(wait=wait)
+        if self._audit is not None and self._audit["step"] == self.newest_step:
+            record, self._audit = self._audit, None
+            self._write_audit(record)
+            self._judge()
 
     def require_saved(self) -> None:
         """Raise `SaveError` unless the engine's step is on disk: before the process ends."""
+        self.settle(wait=True)
         if self.newest_step != self._engine.step:
+            newest = "the start" if self.newest_step is None else checkpoint_name(self.newest_step)
             raise SaveError(
-                f"step {self._engine.step} could not be saved: make room or mend the disk, then"
-                f" start the trainer again; it resumes from"
-                f" {'the start' if self.newest_step is None else checkpoint_name(self.newest_step)}"
+                f"step {self._engine.step:,} could not be saved: make room or mend the disk, then"
+                f" start the trainer again; it resumes from {newest} and trains those steps again"
             )
 
     def audit(self, cause: str) -> None:
-        """Sample the checkpoint just written; raises `GateError` if the run should halt."""
+        """Sample the engine's step; the record waits for `settle`."""
         step = self._engine.step
-        self._reporter.now(doing="sampling", step=step, detail=f"audit of step {step}")
+        self._reporter.now(doing="sampling", step=step, detail=f"audit of step {step:,}")
         try:
             result = audit(
                 self._engine,
@@ -111,23 +131,89 @@ class Checkpointer:
                 settings=self._settings.audit,
                 context=self._settings.model.context,
             )
-        except SampleGivenUp:
-            self._reporter.say(f"audit of step {step} skipped: the next start makes it")
+        except AuditSkipped:
+            self._reporter.say(f"audit of step {step:,} skipped: the next start makes it")
             return
-        record = self._record(result, cause)
-        self._samples.records.append(record)
-        try:
-            self._samples.append(record)
-            self._samples.sync()
-        except OSError as error:
-            self._reporter.alarm(f"audit not written: step {step}: {error.strerror}")
+        self._audit = self._record(result, step, cause)
         val_loss = "-" if result.val_loss is None else f"{result.val_loss:.4f}"
         self._reporter.say(
-            f"audit of step {step}: score {result.coherence.score:.1f}, val_loss {val_loss}"
+            f"audit of step {step:,}: score {result.coherence.score:.1f}, val_loss {val_loss}"
         )
-        self._judge()
 
-    def owes_audit(self, checkpoint: Checkpoint) -> bool:
+    def adopt(self, checkpoint: Checkpoint) -> None:
+        """Take the checkpoint resumed from as the newest, and make the audit that it is owed."""
+        self.newest_step = checkpoint.step
+        if self._owes_audit(checkpoint):
+            with checkpoint.path.open("rb") as file:
+                self._newest_sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            self.audit("owed")
+            self.settle()
+
+    def close(self) -> None:
+        """Let a save under way end, and put on file what is known of it."""
+        self._settle_save(wait=True)
+        self._saver.close()
+        self._samples.close()
+
+    def _settle_save(self, *, wait: bool = False) -> None:
+        if self._begun is None or not (wait or self._saver.is_done):
+            return
+        begun, self._begun = self._begun, None
+        try:
+            written = self._saver.collect()
+        except OSError as error:
+            self._failed(begun, error)
+        else:
+            self._saved(begun, written)
+
+    def _saved(self, begun: _Begun, written: Written) -> None:
+        self.newest_step = begun.step
+        self._newest_sha256 = written.sha256
+        if self._saver.retried:
+            self._reporter.note(self._saver.retried)
+        self._reporter.over(SAVE_ALARM)
+        self._report(begun, n_bytes=written.n_bytes, seconds=written.seconds)
+        self._reporter.say(
+            f"{written.path.name} written: {written.n_bytes:,} bytes"
+            f" in {written.seconds:.2f} s ({begun.cause})"
+        )
+
+    def _failed(self, begun: _Begun, error: OSError) -> None:
+        self._begun = self._audit = None
+        why = f"{error.strerror} ({error.filename or self._run.path})"
+        self._report(begun, error=why)
+        self._reporter.alarm(SAVE_ALARM, f"step {begun.step:,}: {why}")
+
+    def _report(
+        self, begun: _Begun, *, n_bytes: int = 0, seconds: float = 0.0, error: str = ""
+    ) -> None:
+        save = Save(
+            step=begun.step,
+            cause=begun.cause,
+            ok=not error,
+            bytes=n_bytes,
+            seconds=seconds,
+            error=error,
+            t=time.time(),
+            requests=begun.requests,
+        )
+        self._reporter.now(last_save=save)
+
+    def _answer(self, requests: int) -> None:
+        """Requests at a step that is on disk already: nothing is written, they are answered."""
+        before = self._reporter.state.last_save
+        if (before.requests if before else 0) < requests:
+            name = checkpoint_name(self._engine.step)
+            begun = _Begun(step=self._engine.step, cause="signal", requests=requests)
+            self._report(begun, n_bytes=(self._run.path / name).stat().st_size)
+            self._reporter.say(f"{name} is there already: nothing to write")
+
+    def _between_tokens(self) -> None:
+        if self._skips_audit():
+            raise AuditSkipped
+        self._settle_save()
+
+    def _owes_audit(self, checkpoint: Checkpoint) -> bool:
         """Whether a crash, or a second stop, came between this checkpoint and its audit."""
         audited = {record.get("step") for record in self._samples.records}
         phases = self._run.archived_phases()
@@ -136,52 +222,34 @@ class Checkpointer:
             audited |= {record.get("step") for record in archived.records}
         return checkpoint.step not in audited
 
-    def adopt(self, checkpoint: Checkpoint, *, is_hash_needed: bool) -> None:
-        """Take the checkpoint that was resumed from as the newest."""
-        self.newest_step = checkpoint.step
-        if is_hash_needed:
-            with checkpoint.path.open("rb") as file:
-                self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-
-    def close(self) -> None:
-        self._samples.close()
-
-    def _answer(self, requests: int) -> None:
-        """A request at a step that is on disk already: nothing is written, it is answered."""
-        before = self._reporter.state.last_save
-        if before is None or before.requests < requests:
-            name = checkpoint_name(self._engine.step)
-            save = Save(
-                step=self._engine.step,
-                cause="signal",
-                ok=True,
-                bytes=(self._run.path / name).stat().st_size,
-                t=time.time(),
-                requests=requests,
-            )
-            self._reporter.now(last_save=save)
-            self._reporter.say(f"{name} is there already: nothing to write")
-
-    def _record(self, result: Audit, cause: str) -> dict[str, object]:
-        name = checkpoint_name(self._engine.step)
-        coherence = result.coherence
+    def _record(self, result: Audit, step: int, cause: str) -> Record:
         return {
-            "step": self._engine.step,
-            "checkpoint": name,
-            "bytes": (self._run.path / name).stat().st_size,
-            "sha256": self._sha256,
+            "step": step,
+            "checkpoint": checkpoint_name(step),
             "cause": cause,
             "phase": self._reporter.state.phase,
             "prompt": result.prompt,
             "text": result.text,
             "tokens": result.tokens,
-            "score": coherence.score,
-            **asdict(coherence),
+            "score": result.coherence.score,
+            **asdict(result.coherence),
             "val_loss": result.val_loss,
             "val_losses": result.val_losses,
             "ms": result.ms,
             "t": time.time(),
         }
+
+    def _write_audit(self, record: Record) -> None:
+        path = self._run.path / record["checkpoint"]
+        whole = {**record, "bytes": path.stat().st_size, "sha256": self._newest_sha256}
+        self._samples.records.append(whole)
+        try:
+            self._samples.append(whole)
+            self._samples.sync()
+        except OSError as error:
+            self._reporter.alarm(AUDIT_ALARM, f"step {record['step']:,}: {error.strerror}")
+        else:
+            self._reporter.over(AUDIT_ALARM)
 
     def _judge(self) -> None:
         settings = self._settings
@@ -193,6 +261,6 @@ class Checkpointer:
         if verdict.should_halt:
             raise GateError(
                 f"{verdict.low_in_a_row} audits in a row under audit.threshold ="
-                f" {settings.audit.threshold:g}, the last at step {verdict.last_step}: look at the"
-                f" samples; go back to an older checkpoint, or set audit.patience = 0 in run.toml"
+                f" {settings.audit.threshold:g}, the last at step {verdict.last_step:,}: read the"
+                " samples; go back to an older checkpoint, or set audit.patience = 0 in run.toml"
             )

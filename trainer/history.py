@@ -68,8 +68,12 @@ class LossHistory:
         """Records that found no room on the disk yet."""
         return len(self._array.pending)
 
+    def flush(self) -> None:
+        """Write the records that found no room before; raises `OSError`."""
+        self._array.flush()
+
     def sync(self) -> None:
-        """Make the history durable; raises `OSError`."""
+        """Make what is written durable, from any thread; raises `OSError`."""
         self._array.sync()
 
     def close(self) -> None:

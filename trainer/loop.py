@@ -46,6 +46,7 @@ def train(training: Training) -> Exit:
         cause = ""
         while not cause:
             take_step(training)
+            training.checkpointer.settle()
             cause = checkpoint_due(training)
         checkpoint(training, cause)
         if training.must_hold():
@@ -91,10 +92,9 @@ def write_record(training: Training, record: Record) -> None:
     try:
         is_proven = history.record(record)
     except OSError as error:
-        reporter.alarm(f"{HISTORY_ALARM}: {error.strerror}; records wait in memory")
+        reporter.alarm(HISTORY_ALARM, f"{error.strerror}; records wait in memory")
         return
-    if reporter.state.alarms:
-        reporter.clear_alarms(HISTORY_ALARM)
+    reporter.over(HISTORY_ALARM)
     if is_proven is None:
         return
     replay = history.replay
@@ -130,25 +130,18 @@ def checkpoint_due(training: Training) -> str:
         return "end"
     if step % settings.checkpoint.every == 0:
         return "cadence"
-    if signals.n_checkpoints > answered(training):
+    if signals.n_checkpoints > training.checkpointer.requests_taken:
         return "signal"
     return ""
-
-
-def answered(training: Training) -> int:
-    """Checkpoint requests that a save has answered."""
-    last_save = training.reporter.state.last_save
-    return last_save.requests if last_save is not None else 0
 
 
 def checkpoint(training: Training, cause: str) -> None:
     """Save and audit; requests that arrive meanwhile are answered by this same checkpoint."""
     signals, checkpointer = training.signals, training.checkpointer
     training.reporter.now(**view(training))
-    if checkpointer.save(cause, signals.n_checkpoints):
-        checkpointer.audit(cause)
-        if signals.n_checkpoints > answered(training):
-            checkpointer.save(cause, signals.n_checkpoints)
+    checkpointer.checkpoint(cause, signals.n_checkpoints)
+    if signals.n_checkpoints > checkpointer.requests_taken:
+        checkpointer.checkpoint(cause, signals.n_checkpoints)
 
 
 def view(training: Training) -> dict[str, object]:

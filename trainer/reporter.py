@@ -28,6 +28,7 @@ class Reporter:
         self._path = path
         self._monotonic = monotonic
         self._wall = wall
+        self._alarms: dict[str, str] = {}
         self._written = self._said = -_LINE_SECONDS
 
     def now(self, **changes: Any) -> None:
@@ -40,23 +41,23 @@ class Reporter:
         if self._monotonic() - self._written >= _STATE_SECONDS:
             self.now(**view())
 
-    def alarm(self, message: str) -> None:
-        """Add an alarm, once, in state and log."""
-        if message not in self.state.alarms:
-            self.say(f"ALARM {message}")
-            self.now(alarms=(*self.state.alarms, message))
+    def alarm(self, topic: str, what: str) -> None:
+        """Tell in state and log what is wrong, until it is `over`; one message a topic."""
+        if self._alarms.get(topic) != what:
+            self._alarms[topic] = what
+            self.say(f"ALARM {topic}: {what}")
+            self._show_alarms()
+
+    def over(self, topic: str) -> None:
+        """Take the topic's alarm back, if there is one."""
+        if self._alarms.pop(topic, None) is not None:
+            self.say(f"over: {topic}")
+            self._show_alarms()
 
     def note(self, message: str) -> None:
         """Add something to know that is no alarm, in state and log."""
         self.say(message)
         self.now(notes=(*self.state.notes, message))
-
-    def clear_alarms(self, prefix: str) -> None:
-        """Take back the alarms that begin with `prefix`: what they told is over."""
-        kept = tuple(alarm for alarm in self.state.alarms if not alarm.startswith(prefix))
-        if kept != self.state.alarms:
-            self.say(f"over: {prefix}")
-            self.now(alarms=kept)
 
     def say(self, line: str) -> None:
         """One line with the time in the log."""
@@ -68,6 +69,9 @@ class Reporter:
         """A line if none was said for ten seconds."""
         if self._monotonic() - self._said >= _LINE_SECONDS:
             self.say(line())
+
+    def _show_alarms(self) -> None:
+        self.now(alarms=tuple(f"{topic}: {what}" for topic, what in self._alarms.items()))
 
     def _write(self) -> None:
         self._written = self._monotonic()

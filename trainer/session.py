@@ -39,9 +39,9 @@ def run_trainer(
     try:
         return train(training)
     finally:
-        reporter.now(**view(training))
-        training.history.close()
         training.checkpointer.close()
+        training.history.close()
+        reporter.now(**view(training))
 
 
 def _open(
@@ -63,7 +63,6 @@ def _open(
     feed = _open_feed(run, settings, before, history, reporter, signals)
     reporter.now(detail="building the model")
     engine = _open_engine(settings, newest)
-    engine.gives_up_sample = lambda: signals.wants_stop_at_once
     signals.stop_if_asked()
     _tell_environment(before, engine, feed, reporter)
     checkpointer = Checkpointer(
@@ -73,6 +72,7 @@ def _open(
         feed=feed,
         history=history,
         reporter=reporter,
+        skips_audit=lambda: signals.wants_stop_at_once,
     )
     _tell_repair(reporter, checkpointer.repair)
     training = Training(
@@ -87,7 +87,7 @@ def _open(
     reporter.now(**view(training))
     _say_where(engine, newest, reporter)
     if newest:
-        _settle_debts(checkpointer, newest)
+        checkpointer.adopt(newest)
     return training
 
 
@@ -123,13 +123,6 @@ def _open_feed(
         is_new=all(record.get("phase") != phase for record in past),
         progress=progress,
     )
-
-
-def _settle_debts(checkpointer: Checkpointer, newest: Checkpoint) -> None:
-    is_owed = checkpointer.owes_audit(newest)
-    checkpointer.adopt(newest, is_hash_needed=is_owed)
-    if is_owed:
-        checkpointer.audit("owed")
 
 
 def _tell_repair(reporter: Reporter, repair: Repair | None) -> None:

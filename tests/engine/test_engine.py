@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from trainer.engine import engine as engine_module
-from trainer.engine.engine import Engine, SampleGivenUp
+from trainer.engine.engine import Engine
+from trainer.engine.parameters import as_memoryview
 from trainer.engine.schedule import learning_rate
 from trainer.rundir.checkpoint import list_checkpoints, write_checkpoint
 from trainer.rundir.outcomes import HistoryError, SettingsError
@@ -55,7 +56,7 @@ def test_update_is_that_of_adamw_parameter_by_parameter() -> None:
         tokens = torch.from_numpy(batch)
         for parameter in parameters:
             parameter.grad = None
-        reference.model.loss(tokens[:, :-1], tokens[:, 1:]).backward()  # type: ignore[no-untyped-call]
+        reference.model.loss(tokens[:, :-1], tokens[:, 1:]).backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         adamw.param_groups[0]["lr"] = learning_rate(number, 100, SETTINGS.optimizer)
         adamw.step()
@@ -82,7 +83,7 @@ def test_adams_t_is_the_number_of_updates_from_the_first_step_on(tmp_path: Path)
     for number in range(3):
         engine.train_step(rows(number))
     assert adam_step(engine) == engine.step == 3
-    write_checkpoint(tmp_path, engine.step, engine.state_views())
+    write_checkpoint(tmp_path, engine.step, state_views(engine))
     resumed = Engine(SETTINGS)
     newest = list_checkpoints(tmp_path, SETTINGS.model.n_params).newest
     assert newest is not None
@@ -92,13 +93,17 @@ def test_adams_t_is_the_number_of_updates_from_the_first_step_on(tmp_path: Path)
     assert torch.equal(resumed.parameters.v, engine.parameters.v)
 
 
+def state_views(engine: Engine) -> list[memoryview]:
+    return [as_memoryview(array) for array in engine.parameters.host_arrays()]
+
+
 def adam_step(engine: Engine) -> int:
     (state,) = engine._adamw.state.values()
     return int(state["step"].item())
 
 
 def test_checkpoint_cut_after_it_was_listed_is_an_error(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path, 0, fresh().state_views())
+    write_checkpoint(tmp_path, 0, state_views(fresh()))
     newest = list_checkpoints(tmp_path, SETTINGS.model.n_params).newest
     assert newest is not None
     with newest.path.open("r+b") as file:
@@ -187,8 +192,15 @@ def test_sample_goes_on_past_the_context_and_repeats_by_its_seed() -> None:
 
 def test_sample_can_be_given_up() -> None:
     engine = fresh()
-    engine.gives_up_sample = lambda: True
-    with pytest.raises(SampleGivenUp):
+    asked = []
+
+    def give_up() -> None:
+        asked.append(1)
+        if len(asked) == 3:
+            raise InterruptedError
+
+    engine.before_token = give_up
+    with pytest.raises(InterruptedError):
         engine.sample([0], 50, seed=5, temperature=0.8)
 
 

@@ -37,18 +37,16 @@ class StepResult:
         return math.isfinite(self.loss) and math.isfinite(self.grad_norm)
 
 
-class SampleGivenUp(Exception):  # noqa: N818 - a wish of the operator, no error
-    """The sample under way was asked to end."""
-
-
 class Engine:
     """Weights, m and v at `step` updates, and what can be done with them."""
 
     def __init__(self, settings: Settings) -> None:
         """Build the model and fill it from the seed; step 0. Raises `SettingsError`."""
         self.step = 0
-        self.gives_up_sample: Callable[[], bool] = lambda: False
-        """Asked at each token of a sample; `True` ends it by `SampleGivenUp`."""
+        self.before_update: Callable[[], None] = lambda: None
+        """Called before each update changes weights, m and v."""
+        self.before_token: Callable[[], None] = lambda: None
+        """Called before each token of a sample; may raise to give it up."""
         self.placement: Placement = place(settings.train)
         self._settings = settings
         self._device = self.placement.device
@@ -95,13 +93,10 @@ class Engine:
         if grad_norm > max_grad_norm:
             self.parameters.gradients.mul_(max_grad_norm / grad_norm)
         self._adamw.param_groups[0]["lr"] = lr
+        self.before_update()
         self._adamw.step()
         self.step = number
         return result
-
-    def state_views(self) -> list[memoryview]:
-        """Weights, m and v as bytes in the CPU's memory, in the checkpoint's order."""
-        return [as_memoryview(array) for array in self.parameters.host_arrays()]
 
     @torch.inference_mode()
     def evaluate(self, rows: NDArray[np.int64]) -> float:
@@ -126,8 +121,7 @@ class Engine:
         tokens = list(prompt)
         past: list[KeyValue] | None = None
         for _ in range(n_tokens):
-            if self.gives_up_sample():
-                raise SampleGivenUp
+            self.before_token()
             new = tokens[-1:]
             if past is None or past[0][0].shape[2] == self.model.context:
                 past, new = None, tokens[-max(self.model.context // 2, 1) :]
@@ -157,7 +151,7 @@ class Engine:
         ):
             with self.placement.passes():
                 loss = self._loss(micro_inputs, micro_targets) / n_micro_steps
-            (loss * scale).backward()  # type: ignore[no-untyped-call]
+            (loss * scale).backward()
             total += loss.detach()
         if scale != 1.0:
             gradients.div_(scale)

@@ -8,17 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from trainer.engine.functions import rms_norm, squared_relu
 from trainer.rundir.settings import ModelSettings
 
 NORM_EPS = 1e-5
 
 KeyValue = tuple[Tensor, Tensor]
 """Keys and values of one layer, each (B, H, T, K)."""
-
-
-def norm(x: Tensor) -> Tensor:
-    """RMS norm over the last axis, without weights (Zhang and Sennrich 2019)."""
-    return F.rms_norm(x, (x.shape[-1],), eps=NORM_EPS)
 
 
 class Matrix(nn.Module):
@@ -53,9 +49,9 @@ class Layer(nn.Module):
 
         Without `past`, any number of tokens; with it, one token that sees all of them.
         """
-        attended_BTD, present = self._attend(norm(x_BTD), past)
+        attended_BTD, present = self._attend(rms_norm(x_BTD, NORM_EPS), past)
         x_BTD = x_BTD + self.output(attended_BTD)
-        hidden_BTF = F.relu(self.mlp_in(norm(x_BTD))).square()
+        hidden_BTF = squared_relu(self.mlp_in(rms_norm(x_BTD, NORM_EPS)))
         return x_BTD + self.mlp_out(hidden_BTF), present
 
     def _attend(self, x_BTD: Tensor, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
@@ -86,7 +82,7 @@ class Model(nn.Module):
         x_BTD = self._embed(tokens_BT, 0)
         for layer in self.layers:
             x_BTD, _ = layer(x_BTD)
-        logits: Tensor = self.head(norm(x_BTD))
+        logits: Tensor = self.head(rms_norm(x_BTD, NORM_EPS))
         return logits
 
     def loss(self, tokens_BT: Tensor, targets_BT: Tensor) -> Tensor:
@@ -103,7 +99,7 @@ class Model(nn.Module):
         for index, layer in enumerate(self.layers):
             x_BTD, key_value = layer(x_BTD, past[index] if past else None)
             present.append(key_value)
-        logits: Tensor = self.head(norm(x_BTD[:, -1]))
+        logits: Tensor = self.head(rms_norm(x_BTD[:, -1], NORM_EPS))
         return logits, present
 
     def _embed(self, tokens_BT: Tensor, start: int) -> Tensor:

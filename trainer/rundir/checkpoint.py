@@ -12,7 +12,7 @@ import os
 import re
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from trainer.rundir.outcomes import HistoryError
 INT32_MAX = 2**31 - 1
 _HEADER = struct.Struct("<ii")
 _NAME = re.compile(r"step_(\d{6,})\.bin")
-_CHUNK_BYTES = 8 << 20
+CHUNK_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,16 +92,33 @@ def write_checkpoint(directory: Path, step: int, arrays: Sequence[memoryview]) -
     Durable when it returns. A damaged file that already has the name is moved aside, never
     deleted. Raises `OSError`; nothing half-written stays then.
     """
-    started = time.monotonic()
     views = [memoryview(array).cast("B") for array in arrays]
     n_params = views[0].nbytes // 4
     if len(views) != 3 or any(view.nbytes != 4 * n_params for view in views):
         raise AssertionError("a checkpoint is three float32 arrays of one length")
+    return write_chunks(directory, step, n_params, chunks_of(views))
+
+
+def chunks_of(views: Sequence[memoryview]) -> Iterator[memoryview]:
+    """Byte views of 8 MiB at most, in order: what is written, and hashed, at a time."""
+    for view in views:
+        for start in range(0, view.nbytes, CHUNK_BYTES):
+            yield view[start : start + CHUNK_BYTES]
+
+
+def write_chunks(
+    directory: Path, step: int, n_params: int, chunks: Iterable[memoryview]
+) -> Written:
+    """As `write_checkpoint`, from chunks that together are weights, m and v.
+
+    Each chunk is done with when the next one is asked for.
+    """
+    started = time.monotonic()
     check_limits(step=step, n_params=n_params)
     final = directory / checkpoint_name(step)
     beside = directory / f".{final.name}.partial"
     try:
-        sha256 = _write_partial(beside, _HEADER.pack(step, n_params), views)
+        sha256 = _write_partial(beside, _HEADER.pack(step, n_params), n_params, chunks)
         _move_aside(final)
         beside.rename(final)
     except OSError:
@@ -117,17 +134,17 @@ def write_checkpoint(directory: Path, step: int, arrays: Sequence[memoryview]) -
     )
 
 
-def _write_partial(path: Path, header: bytes, views: Sequence[memoryview]) -> str:
+def _write_partial(path: Path, header: bytes, n_params: int, chunks: Iterable[memoryview]) -> str:
     digest = hashlib.sha256(header)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
-        _reserve(fd, len(header) + sum(view.nbytes for view in views))
+        _reserve(fd, checkpoint_bytes(n_params))
         write_fully(fd, header)
-        for view in views:
-            for start in range(0, view.nbytes, _CHUNK_BYTES):
-                chunk = view[start : start + _CHUNK_BYTES]
-                write_fully(fd, chunk)
-                digest.update(chunk)
+        for chunk in chunks:
+            write_fully(fd, chunk)
+            digest.update(chunk)
+        if os.fstat(fd).st_size != checkpoint_bytes(n_params):
+            raise AssertionError("the chunks are not weights, m and v")
         os.fsync(fd)
     finally:
         os.close(fd)

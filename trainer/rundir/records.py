@@ -163,8 +163,7 @@ class RecordArray:
         self.pending.clear()
 
     def sync(self) -> None:
-        """Make all that was appended durable; raises `OSError`."""
-        self.flush()
+        """Make all that was written durable, from any thread; raises `OSError`."""
         os.fsync(self._fd)
 
     def close(self) -> None:

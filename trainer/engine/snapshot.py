@@ -1,0 +1,103 @@
+"""The state of one step, held still for a save while training goes on.
+
+On the CPU the writer reads the live buffers themselves: they don't change until the next update,
+which is an audit, a forward and a backward pass away. What is not written by then is copied just
+before the update, so a save costs neither memory nor a copy unless the disk is slower than that.
+On CUDA the state is copied into pinned memory, reused by every save, on a stream of its own beside
+the next passes; the update waits for that copy on the device, not on the host.
+"""
+
+import threading
+from collections.abc import Iterator
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from trainer.engine.parameters import FlatParameters, as_memoryview
+from trainer.rundir.checkpoint import chunks_of
+
+
+class Snapshot(Protocol):
+    """What a save reads: the bytes of weights, m and v at one step."""
+
+    @property
+    def can_repeat(self) -> bool:
+        """Whether a pass from the first chunk on still reads the step's bytes."""
+
+    def chunks(self) -> Iterator[memoryview]:
+        """A pass over the bytes; a chunk is done with when the next one is asked for."""
+
+    def secure(self) -> None:
+        """Called before the update: from here on the live buffers may change."""
+
+
+class LiveSnapshot:
+    """Of buffers in the CPU's memory: read where they are, copied only if an update comes."""
+
+    def __init__(self, parameters: FlatParameters) -> None:
+        arrays = (parameters.weights, parameters.m, parameters.v)
+        self._chunks = list(chunks_of([as_memoryview(array) for array in arrays]))
+        self._next = 0
+        self._chunk_lock = threading.Lock()
+        # Who wants the chunk lock passes here first, so that the writer can't take it again
+        # and again while an update waits.
+        self._turnstile = threading.Lock()
+        self.can_repeat = True
+        self.copied_bytes = 0
+        """Bytes that were not written when the update came."""
+
+    def chunks(self) -> Iterator[memoryview]:
+        self._next = 0
+        for index in range(len(self._chunks)):
+            with self._turnstile:
+                self._chunk_lock.acquire()
+            try:
+                self._next = index + 1
+                yield self._chunks[index]
+            finally:
+                self._chunk_lock.release()
+
+    def secure(self) -> None:
+        """Copy what is still to be read; waits for the chunk that is being written."""
+        with self._turnstile, self._chunk_lock:
+            if not self.can_repeat:
+                return
+            self.can_repeat = False
+            for index in range(self._next, len(self._chunks)):
+                self._chunks[index] = memoryview(bytes(self._chunks[index]))
+                self.copied_bytes += self._chunks[index].nbytes
+
+
+class PinnedBuffers:
+    """Pinned host memory for weights, m and v, made at the first save and used for all."""
+
+    def __init__(self, parameters: FlatParameters) -> None:
+        n_params = parameters.n_params
+        self.arrays = [torch.empty(n_params, pin_memory=True) for _ in range(3)]
+        self.stream = torch.cuda.Stream(parameters.weights.device)
+
+
+class DeviceSnapshot:
+    """Of buffers on a CUDA device: copied into pinned memory beside the next passes."""
+
+    can_repeat = True
+
+    def __init__(self, parameters: FlatParameters, buffers: PinnedBuffers) -> None:
+        self._arrays: list[Tensor] = buffers.arrays
+        self._device = parameters.weights.device
+        buffers.stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(buffers.stream):
+            live = (parameters.weights, parameters.m, parameters.v)
+            for pinned, array in zip(buffers.arrays, live, strict=True):
+                pinned.copy_(array, non_blocking=True)
+            self._copied = torch.cuda.Event()
+            self._copied.record(buffers.stream)
+
+    def chunks(self) -> Iterator[memoryview]:
+        self._copied.synchronize()
+        yield from chunks_of([as_memoryview(array) for array in self._arrays])
+
+    def secure(self) -> None:
+        """Let the device's next work wait for the copy; the host goes on."""
+        torch.cuda.current_stream(self._device).wait_event(self._copied)
