@@ -51,8 +51,17 @@ class Dashboard(Screen[None]):
             )
             for number, name in enumerate(PANES, start=1)
         ),
-        Binding("tab", "walk(1)", "Next pane", show=False, id="pane.next", tooltip="Go on"),
-        Binding("shift+tab", "walk(-1)", "Pane before", show=False, id="pane.before"),
+        Binding(
+            "tab", "walk(1)", "Next pane", show=False, id="pane.next", tooltip="Go to the next pane"
+        ),
+        Binding(
+            "shift+tab",
+            "walk(-1)",
+            "Pane before",
+            show=False,
+            id="pane.before",
+            tooltip="Go one back",
+        ),
         Binding("z", "zoom", "Zoom", id="pane.zoom", tooltip="This pane alone, or all of them"),
     ]
 

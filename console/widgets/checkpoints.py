@@ -115,7 +115,7 @@ class CheckpointsPane(LineView):
 
     def action_page(self, by: int) -> None:
         """Move the cursor by a screenful."""
-        self.action_move(by * max(self.scrollable_content_region.height - 2, 1))
+        self.action_move(by * max(self.rows_in_sight - 2, 1))
 
     def action_compare(self) -> None:
         """Ask for the audit of the row under the cursor."""
@@ -126,7 +126,7 @@ class CheckpointsPane(LineView):
             self.notify("this checkpoint has no sample audit", markup=False)
 
     def _keep_in_sight(self) -> None:
-        line, height = self.cursor + 1, self.scrollable_content_region.height
+        line, height = self.cursor + 1, self.rows_in_sight
         top = self.scroll_offset.y
         if self.cursor == 0:
             self.scroll_to(y=0, animate=False)
@@ -139,7 +139,7 @@ class CheckpointsPane(LineView):
         if not self._rows:
             self.show_lines(1, lambda _: Content.styled("no checkpoint yet", DIM))
             return
-        width, now = self.scrollable_content_region.width, self._clock()
+        width, now = self.line_width, self._clock()
         columns = columns_within(_COLUMNS, width)
         self.show_lines(len(self._rows) + 1, lambda index: self._line_at(index, columns, now))
 
