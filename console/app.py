@@ -28,6 +28,7 @@ _READ_ONLY = "read-only: nothing is changed from here"
 class ConsoleApp(App[str]):
     """Shows one run. Ends with its last words, which are for the terminal behind the screen."""
 
+    TITLE = "andrea-console"
     CSS_PATH = "console.tcss"
     ENABLE_COMMAND_PALETTE = False
 
@@ -115,7 +116,9 @@ class ConsoleApp(App[str]):
         self._tell(f"the run can't be read: {event.reason}", is_ok=False)
 
     def on_operation_ended(self, event: OperationEnded) -> None:
-        self._tell(event.message, is_ok=event.ok)
+        request = self.view.request if self.view else None
+        if request is None or request.stage is not RequestStage.REQUESTED or not event.ok:
+            self._tell(event.message, is_ok=event.ok)
 
     def _answer(self, request: Request) -> None:
         """Say what became of a checkpoint that was asked for; the header says that it was."""
@@ -128,8 +131,8 @@ class ConsoleApp(App[str]):
     @work(group="operations")
     async def _operate(self, operation: Callable[[], Outcome]) -> None:
         outcome = await asyncio.to_thread(operation)
-        self.post_message(OperationEnded(outcome.ok, outcome.message))
         await self._look()
+        self.post_message(OperationEnded(outcome.ok, outcome.message))
 
     def action_checkpoint(self) -> None:
         """Ask for a checkpoint, at once."""

@@ -18,11 +18,19 @@ KEYS: list[BindingType] = [
         tooltip="Start the trainer again, from the newest checkpoint",
     ),
     Binding(
-        "q,ctrl+q",
+        "q",
         "ask_quit",
         "Quit",
         id="run.quit",
         tooltip="Ask: stop training gracefully, detach, or cancel",
+    ),
+    Binding(
+        "ctrl+q",
+        "ask_quit",
+        "Quit",
+        show=False,
+        id="run.quit_too",
+        tooltip="The same as q",
     ),
     Binding(
         "d",
@@ -38,7 +46,7 @@ KEYS: list[BindingType] = [
         show=False,
         priority=True,
         id="run.interrupt",
-        tooltip="The same; no signal reaches the trainer",
+        tooltip="The same as d; no signal reaches the trainer",
     ),
     Binding("question_mark", "help", "Help", id="app.help", tooltip="All keys"),
 ]

@@ -34,7 +34,7 @@ class AuditText(LineView):
         self._draw()
 
     def _draw(self) -> None:
-        width = self.scrollable_content_region.width
+        width = self.line_width
         empty = [Content.styled("no audit before this one", DIM)]
         lines = text_lines(self.audit, width) if self.audit else empty
         self.border_title = f"step {formatting.steps(self.audit.step)}" if self.audit else ""
@@ -59,7 +59,8 @@ class ComparisonScreen(ModalScreen[None]):
         self.set_reactive(ComparisonScreen.index, audits.index(chosen))
 
     def compose(self) -> ComposeResult:
-        with Container(id="comparison"):
+        with Container(id="comparison") as box:
+            box.border_title = "Sample audits"
             yield Static(id="comparison-table", markup=False)
             with Container(id="comparison-texts"):
                 yield AuditText(id="audit-before")
@@ -68,7 +69,6 @@ class ComparisonScreen(ModalScreen[None]):
             yield Static(hint, id="comparison-hint", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one("#comparison").border_title = "Sample audits"
         self._draw()
         self.query_one("#audit-chosen").focus()
 

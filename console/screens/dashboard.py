@@ -9,7 +9,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.reactive import reactive
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from console import marks
 from console.plot import ChartData
@@ -19,6 +18,7 @@ from console.screens.comparison import ComparisonScreen
 from console.widgets.bandit import BanditPane
 from console.widgets.checkpoints import CheckpointsPane
 from console.widgets.header import Header
+from console.widgets.key_line import KeyLine
 from console.widgets.log_tail import LogPane
 from console.widgets.loss_chart import LossChart
 from console.widgets.samples import SamplesPane
@@ -51,8 +51,17 @@ class Dashboard(Screen[None]):
             )
             for number, name in enumerate(PANES, start=1)
         ),
-        Binding("tab", "walk(1)", "Next pane", show=False, id="pane.next", tooltip="Go on"),
-        Binding("shift+tab", "walk(-1)", "Pane before", show=False, id="pane.before"),
+        Binding(
+            "tab", "walk(1)", "Next pane", show=False, id="pane.next", tooltip="Go to the next pane"
+        ),
+        Binding(
+            "shift+tab",
+            "walk(-1)",
+            "Pane before",
+            show=False,
+            id="pane.before",
+            tooltip="Go one back",
+        ),
         Binding("z", "zoom", "Zoom", id="pane.zoom", tooltip="This pane alone, or all of them"),
     ]
 
@@ -76,7 +85,7 @@ class Dashboard(Screen[None]):
             yield BanditPane(id="bandit")
             yield CheckpointsPane(id="checkpoints", clock=self._clock)
             yield LogPane(id="log")
-        yield Footer(show_command_palette=False)
+        yield KeyLine(markup=False)
 
     def on_mount(self) -> None:
         self.watch(self.app, "glance", self._show)

@@ -19,7 +19,7 @@ from console.widgets.loss_chart import LossChart
 from console.widgets.samples import SamplesPane
 from console.widgets.text import left
 
-_KEY_CELLS = 16
+_KEY_CELLS = 14
 _NAME_CELLS = 14
 
 
@@ -41,12 +41,16 @@ class HelpScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         lines = [line for title, owner in self._sections for line in self._section(title, owner)]
-        self.query_one(LineView).show_lines(len(lines), lines.__getitem__)
+        view = self.query_one(LineView)
+        view.styles.max_height = len(lines) + view.styles.gutter.height
+        view.show_lines(len(lines), lines.__getitem__)
 
     def _section(self, title: str, owner: type[DOMNode]) -> Iterable[Content]:
         yield Content.styled(title, "bold")
         for binding in own_bindings(owner):
-            keys = " ".join(self.app.get_key_display(each) for each in _single(binding))
+            # Two keys that look the same (`+` with and without shift) are one to a person.
+            names = dict.fromkeys(self.app.get_key_display(each) for each in _single(binding))
+            keys = " ".join(names)
             yield Content.assemble(
                 (f"  {left(keys, _KEY_CELLS)}", ACCENT),
                 left(binding.description, _NAME_CELLS),

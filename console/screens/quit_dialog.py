@@ -203,7 +203,7 @@ class QuitDialog(ModalScreen[None]):
 
 
 _EXPLAINED = {
-    Choice.STOP: "finishes this step, writes checkpoint and sample, then ends",
+    Choice.STOP: "finishes the step, saves, writes the sample, then ends",
     Choice.DETACH: "only the console closes; training goes on without it",
     Choice.CANCEL: "back to the dashboard; nothing changes",
     Choice.DETACH_NOW: "the trainer still saves and ends; the console closes",

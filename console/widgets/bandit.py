@@ -44,7 +44,7 @@ class BanditPane(LineView):
         self._draw()
 
     def _draw(self) -> None:
-        lines = bandit_lines(*self._view, width=self.scrollable_content_region.width)
+        lines = bandit_lines(*self._view, width=self.line_width)
         self.show_lines(len(lines), lines.__getitem__)
 
 

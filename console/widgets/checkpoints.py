@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from rich.cells import cell_len
+from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import var
-from textual.style import Style
+from textual.strip import Strip
 
 from console import formatting
 from console.run_view import Audit, CheckpointRow, RunView
-from console.theme import AMBER, DIM, RED
+from console.theme import ACCENT, DIM, RED
 from console.widgets.audit_lines import score_style
 from console.widgets.line_view import LineView
 from console.widgets.text import Columns, columns_within, foreign, left, right
@@ -29,6 +30,8 @@ _COLUMNS: Columns = (
     ("  cause", 10),
 )
 
+_CURSOR = Style(reverse=True, dim=False)
+
 Row = CheckpointRow | Skipped
 
 
@@ -42,6 +45,7 @@ class CheckpointsPane(LineView):
             "enter",
             "compare",
             "Compare",
+            key_display="Enter",
             id="checkpoints.compare",
             tooltip="Show this checkpoint's audit beside the one before",
         ),
@@ -82,8 +86,9 @@ class CheckpointsPane(LineView):
         self.border_subtitle = f"{len(view.skipped)} skipped" if view.skipped else ""
         self._draw()
 
-    def watch_cursor(self) -> None:
-        self._draw()
+    def watch_cursor(self, old: int, new: int) -> None:
+        self.refresh_line(old + 1)
+        self.refresh_line(new + 1)
         self._keep_in_sight()
 
     def on_resize(self) -> None:
@@ -95,10 +100,10 @@ class CheckpointsPane(LineView):
     def on_blur(self) -> None:
         self.refresh()
 
-    def line_style(self, index: int) -> Style:
+    def decorate_line(self, index: int, strip: Strip) -> Strip:
         """The cursor's line stands out while the pane has the focus."""
         is_here = index == self.cursor + 1 and self.has_focus and bool(self._rows)
-        return Style(reverse=True) if is_here else Style()
+        return strip.apply_style(_CURSOR) if is_here else strip
 
     def action_move(self, by: int) -> None:
         """Move the cursor by so many rows."""
@@ -110,7 +115,7 @@ class CheckpointsPane(LineView):
 
     def action_page(self, by: int) -> None:
         """Move the cursor by a screenful."""
-        self.action_move(by * max(self.scrollable_content_region.height - 2, 1))
+        self.action_move(by * max(self.rows_in_sight - 2, 1))
 
     def action_compare(self) -> None:
         """Ask for the audit of the row under the cursor."""
@@ -121,7 +126,7 @@ class CheckpointsPane(LineView):
             self.notify("this checkpoint has no sample audit", markup=False)
 
     def _keep_in_sight(self) -> None:
-        line, height = self.cursor + 1, self.scrollable_content_region.height
+        line, height = self.cursor + 1, self.rows_in_sight
         top = self.scroll_offset.y
         if self.cursor == 0:
             self.scroll_to(y=0, animate=False)
@@ -134,7 +139,7 @@ class CheckpointsPane(LineView):
         if not self._rows:
             self.show_lines(1, lambda _: Content.styled("no checkpoint yet", DIM))
             return
-        width, now = self.scrollable_content_region.width, self._clock()
+        width, now = self.line_width, self._clock()
         columns = columns_within(_COLUMNS, width)
         self.show_lines(len(self._rows) + 1, lambda index: self._line_at(index, columns, now))
 
@@ -187,7 +192,7 @@ def _row_content(row: CheckpointRow, columns: Columns, now: float) -> Content:
         "val_loss": (formatting.loss(audit.val_loss if audit else None), "" if audit else DIM),
         "age": (formatting.age(now - row.modified), DIM),
         "size": (formatting.size(row.n_bytes), DIM),
-        "  cause": (foreign(row.cause), "" if row.cause == "cadence" else AMBER),
+        "  cause": (foreign(row.cause), DIM if row.cause == "cadence" else ACCENT),
     }
     parts: list[str | tuple[str, str]] = []
     for name, cells in columns:

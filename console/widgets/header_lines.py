@@ -7,7 +7,7 @@ from textual.content import Content
 from console import formatting
 from console.run_view import RequestStage, RunView, Severity
 from console.theme import ACCENT, AMBER, DIM, GLYPHS, GOOD, RED, RED_BLOCK, STATE_STYLES
-from console.widgets.text import Piece, bar, foreign, line
+from console.widgets.text import Piece, bar, foreign, line, line_width
 
 _DAY_SECONDS = 86_400
 _LEAST_CHECKPOINTS_FREE = 3
@@ -76,7 +76,7 @@ def _keep(content: Content, rank: int) -> Piece:
 def _attempt(view: RunView) -> Content:
     words = [f"phase {view.phase}"]
     if view.attempt is not None and view.attempt > 1:
-        words.append(f"start {view.attempt}")
+        words.append(f"attempt {view.attempt}")
     return Content.styled(" · ".join(words), DIM)
 
 
@@ -111,18 +111,25 @@ def _pace(view: RunView) -> list[Piece]:
 
 
 def _numbers_line(view: RunView, width: int, now: float) -> Content:
+    """In full where there is room, else in short, else without what matters least."""
+    in_full = _numbers(view, now, is_short=False)
+    if line_width(in_full) <= width:
+        return line(in_full, width)
+    return line(_numbers(view, now, is_short=True), width, gap=2)
+
+
+def _numbers(view: RunView, now: float, *, is_short: bool) -> list[Piece]:
     last = view.last
     loss = formatting.loss(last.loss, last.nonfinite) if last else formatting.UNKNOWN
-    pieces = [
+    return [
         Piece(content=_labelled("loss", loss, RED if last and last.nonfinite else ""), rank=0),
         Piece(content=_labelled("EMA", formatting.loss(last.ema if last else None)), rank=4),
-        Piece(content=_checkpoint(view, now), rank=2),
-        Piece(content=_disk(view), rank=1 if _disk_style(view) else 3),
+        Piece(content=_checkpoint(view, now, is_short=is_short), rank=2),
+        Piece(content=_disk(view, is_short=is_short), rank=1 if _disk_style(view) else 3),
     ]
-    return line(pieces, width)
 
 
-def _checkpoint(view: RunView, now: float) -> Content:
+def _checkpoint(view: RunView, now: float, *, is_short: bool) -> Content:
     request = view.request
     if request is not None and request.stage is RequestStage.REQUESTED:
         return Content.styled(f"◆ {foreign(request.message)}", ACCENT)
@@ -130,16 +137,18 @@ def _checkpoint(view: RunView, now: float) -> Content:
     if newest is None:
         return Content.styled("no checkpoint yet", DIM)
     age = formatting.age(now - newest.modified)
-    return _labelled("checkpoint", f"{formatting.steps(newest.step)}, {age} ago")
+    label = "saved" if is_short else "checkpoint"
+    return _labelled(label, f"{formatting.steps(newest.step)}, {age} ago")
 
 
-def _disk(view: RunView) -> Content:
+def _disk(view: RunView, *, is_short: bool) -> Content:
     if view.free_bytes is None:
         return Content.styled("disk unknown", DIM)
     style = _disk_style(view)
-    text = f"{formatting.size(view.free_bytes)} free"
+    text = formatting.size(view.free_bytes) + (" free" * (not is_short))
     if view.full_in_seconds is not None:
-        text += f", full in {formatting.duration(view.full_in_seconds)}"
+        left = formatting.duration(view.full_in_seconds)
+        text += f", {left} left" if is_short else f", full in {left}"
     return _labelled("disk", f" {text} " if style else text, style)
 
 

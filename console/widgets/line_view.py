@@ -8,7 +8,6 @@ from textual.content import Content
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.style import Style
 from textual.visual import Visual
 
 LineMaker = Callable[[int], Content]
@@ -46,10 +45,19 @@ class LineView(ScrollView, can_focus=True):
     def line_count(self) -> int:
         return self._count
 
+    @property
+    def line_width(self) -> int:
+        """Cells of a line: a column is kept for the scroll bar, so that lines never wrap anew."""
+        return max(self.outer_size.width - self.styles.gutter.width - 1, 0)
+
+    @property
+    def rows_in_sight(self) -> int:
+        return self.scrollable_content_region.height
+
     def show_lines(self, count: int, line: LineMaker) -> None:
         """Show `count` lines made by `line(index)` on demand; what looks the same stays."""
         self._count, self._line = count, line
-        size = Size(self.scrollable_content_region.width, count)
+        size = Size(self.line_width, count)
         if size != self.virtual_size:
             self.virtual_size = size
         self._refresh_changed()
@@ -57,26 +65,26 @@ class LineView(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One row of the content: the line that the scroll offset puts there."""
         index = self.scroll_offset.y + y
-        width = self.scrollable_content_region.width
-        style = self.visual_style
+        style, width = self.visual_style, self.line_width
         if index >= self._count or not width:
-            return Strip.blank(width, style.rich_style)
+            return Strip.blank(self.size.width, style.rich_style)
         content = self._line(index)
         self._drawn[index] = content
-        strips = Visual.to_strips(self, content, width, 1, style + self.line_style(index), pad=True)
-        return strips[0]
+        strip = Visual.to_strips(self, content, width, 1, style, pad=True)[0]
+        strip = strip.extend_cell_length(self.size.width, style.rich_style)
+        return self.decorate_line(index, strip)
 
-    def line_style(self, index: int) -> Style:
-        """A style over the whole line, such as a cursor's."""
-        return Style()
+    def decorate_line(self, index: int, strip: Strip) -> Strip:
+        """Change how a whole line looks, such as the one under a cursor."""
+        return strip
 
     def _refresh_changed(self) -> None:
-        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        top = self.scroll_offset.y
         drawn, self._drawn = self._drawn, {}
-        for row in range(height):
+        for row in range(self.rows_in_sight):
             old = drawn.get(top + row)
             new = self._line(top + row) if top + row < self._count else None
             if old is not None and new is not None and old.is_same(new):
                 self._drawn[top + row] = old
             elif old is not new:
-                self.refresh(Region(0, row, self.scrollable_content_region.width, 1))
+                self.refresh(Region(0, row, self.size.width, 1))

@@ -78,7 +78,7 @@ class SamplesPane(LineView):
         self.show_lines(len(lines), lines.__getitem__)
 
     def _lines(self, index: int) -> list[Content]:
-        audit, width = self.audits[index], self.scrollable_content_region.width
+        audit, width = self.audits[index], self.line_width
         head = Content.assemble(
             (f"step {formatting.steps(audit.step)}", "bold"),
             (f"  {foreign(audit.cause)}   " if audit.cause else "   ", DIM),

@@ -46,7 +46,7 @@ class Piece:
 def fit(pieces: Sequence[Piece], width: int, *, gap: int = 3) -> list[Piece]:
     """The pieces that fit side by side into `width`, those of the highest rank left out first."""
     kept = [piece for piece in pieces if piece.content]
-    while len(kept) > 1 and _width(kept, gap) > width:
+    while len(kept) > 1 and line_width(kept, gap=gap) > width:
         kept.remove(max(kept, key=lambda piece: piece.rank))
     return kept
 
@@ -57,7 +57,8 @@ def line(pieces: Sequence[Piece], width: int, *, gap: int = 3) -> Content:
     return Content(" " * gap).join([p.content for p in kept]).truncate(width, ellipsis=True)
 
 
-def _width(pieces: Sequence[Piece], gap: int) -> int:
+def line_width(pieces: Sequence[Piece], *, gap: int = 3) -> int:
+    """Cells that all of the pieces take side by side."""
     return sum(piece.content.cell_length for piece in pieces) + gap * (len(pieces) - 1)
 
 

@@ -75,7 +75,7 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
         takes_signals=True,
         step=STEP,
         total_steps=200_000,
-        last=LossPoint(step=STEP, loss=2.8317, ema=2.8094, arm="books"),
+        last=LossPoint(step=STEP, loss=2.7026, ema=2.8135, arm="books"),
         steps_per_minute=6.0,
         eta_seconds=(200_000 - STEP) * STEP_SECONDS,
         attempt=4,
@@ -117,7 +117,7 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
 def fixed_series() -> Series:
     """Its loss, one record a step: a falling curve, a noise, a step down at the pivot."""
     step = np.arange(1, STEP + 1)
-    smooth = 2.55 + 7.2 * np.exp(-((step / 900.0) ** 0.42)) - 0.11 * (step > PIVOT_STEP)
+    smooth = 2.92 + 7.2 * np.exp(-((step / 900.0) ** 0.42)) - 0.11 * (step > PIVOT_STEP)
     noise = np.random.default_rng(1337).normal(0.0, 0.09, len(step))
     series = Series()
     series.append_many(step, smooth + noise, smooth)
@@ -175,9 +175,9 @@ def _checkpoint(step: int, cause: str) -> CheckpointRow:
 
 
 def _audit(step: int, checkpoint: str, cause: str, t: float) -> Audit:
-    wave = (step * 7919 % 1000) / 1000.0
+    wave = (step // 100 * 617 % 1000) / 1000.0
     rise = min(step / 90_000.0, 1.0) ** 0.5
-    parts = (24 + 8 * rise + 1.5 * wave, 27 + 6 * rise + wave, 5 + 9 * rise + 2 * wave, 7.5 + wave)
+    parts = (18 + 8 * rise + 3 * wave, 22 + 7 * rise + 2 * wave, 4 + 9 * rise + wave, 6 + wave)
     is_even = step // 100 % 2 == 1
     return Audit(
         step=step,

@@ -1,0 +1,40 @@
+"""The line of keys at the bottom: what works everywhere first, then what the focus adds."""
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from console.theme import ACCENT
+
+
+class KeyLine(Static):
+    """The bindings that are on show, drawn again when another set of them is active."""
+
+    DEFAULT_CSS = """
+    KeyLine {
+        dock: bottom;
+        height: 1;
+        padding: 0 1;
+        text-wrap: nowrap;
+    }
+    """
+
+    def compose(self) -> ComposeResult:
+        self.screen.bindings_updated_signal.subscribe(self, self._draw)
+        return []
+
+    def _draw(self, screen: Screen[object]) -> None:
+        active = [each for each in screen.active_bindings.values() if each.binding.show]
+        # The app's own come last in Textual's order and matter most.
+        active.sort(key=lambda each: each.node is not self.app)
+        # Several keys of one action are shown by the first.
+        keys = {each.binding.action: each.binding for each in reversed(active) if each.enabled}
+        line = Content("  ").join([self._key(binding) for binding in reversed(keys.values())])
+        if not (isinstance(self.content, Content) and self.content.is_same(line)):
+            self.update(line)
+
+    def _key(self, binding: Binding) -> Content:
+        key = self.app.get_key_display(binding)
+        return Content.assemble((key, f"bold {ACCENT}"), f" {binding.description.lower()}")
