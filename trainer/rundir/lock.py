@@ -65,15 +65,21 @@ class TrainerLock:
     """Held by the live trainer from before it reads the run until its process is gone."""
 
     def __init__(self, path: Path) -> None:
-        """Take the lock and write who holds it; `LockedError` if another trainer does."""
+        """Take the lock and write who holds it; `LockedError` if another trainer does.
+
+        On any `OSError` (a full disk) the lock is free again.
+        """
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _request(fcntl.F_WRLCK))
+            os.ftruncate(self._fd, 0)
+            write_fully(self._fd, identity_of(os.getpid()))
         except BlockingIOError:
             os.close(self._fd)
             raise LockedError(f"{path.parent}: {_describe(holder_of(path))}") from None
-        os.ftruncate(self._fd, 0)
-        write_fully(self._fd, identity_of(os.getpid()))
+        except OSError:
+            os.close(self._fd)
+            raise
 
     def release(self) -> None:
         """Give the run free before the process ends."""
