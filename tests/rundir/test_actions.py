@@ -28,7 +28,12 @@ def test_a_line_tells_who_did_what_when_and_how_it_went(
 
 def test_each_line_is_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[bytes] = []
-    monkeypatch.setattr(os, "write", lambda fd, data: written.append(data) or len(data))
+
+    def write(fd: int, data: bytes) -> int:
+        written.append(data)
+        return len(data)
+
+    monkeypatch.setattr(os, "write", write)
     log_action(tmp_path / "actions.jsonl", "stop", "sent")
     assert len(written) == 1
     assert written[0].endswith(b"}\n")
