@@ -68,15 +68,18 @@ class TrainerLock:
         """Take the lock and write who holds it; `LockedError` if another trainer does.
 
         `pid` 0: for a child that will inherit the descriptor and can't lock by itself; whom it
-        belongs to is written by `hand_to`.
+        belongs to is written by `hand_to`. On any `OSError` (a full disk) the lock is free again.
         """
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _request(fcntl.F_WRLCK))
+            self.hand_to(os.getpid() if pid is None else pid)
         except BlockingIOError:
             os.close(self._fd)
             raise LockedError(f"{path.parent}: {_describe(holder_of(path))}") from None
-        self.hand_to(os.getpid() if pid is None else pid)
+        except OSError:
+            os.close(self._fd)
+            raise
 
     def hand_to(self, pid: int) -> None:
         """Write that process `pid`, which has the descriptor too, is the one to signal."""
