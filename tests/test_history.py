@@ -168,7 +168,7 @@ def test_records_without_room_wait_and_are_counted(path: Path) -> None:
         with recorded_os(0), pytest.raises(OSError, match="Input/output"):
             _train(history, step, step)
     assert history.n_pending == 2
-    history.sync()
+    history.flush()
     assert history.n_pending == 0
     history.close()
     straight = path.with_name("straight.json")

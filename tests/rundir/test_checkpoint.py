@@ -62,7 +62,7 @@ def test_the_file_is_header_weights_m_v_in_little_endian(tmp_path: Path) -> None
 def test_arrays_longer_than_a_chunk_are_written_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainer.rundir.checkpoint._CHUNK_BYTES", 7)
+    monkeypatch.setattr("trainer.rundir.checkpoint.CHUNK_BYTES", 7)
     written = _save(tmp_path, 1)
     assert written.sha256 == hashlib.sha256(written.path.read_bytes()).hexdigest()
     assert written.path.stat().st_size == checkpoint_bytes(N_PARAMS)

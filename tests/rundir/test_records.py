@@ -182,7 +182,7 @@ def test_without_room_the_record_waits_and_the_file_stays_valid(
                 array.append(_record(step))
             assert path.read_bytes() == before
         with pytest.raises(OSError, match=r"No space left|File too large"):
-            array.sync()
+            array.flush()
     assert len(array.pending) == 2
     array.append(_record(5))
     array.close()
@@ -197,7 +197,7 @@ def test_a_write_error_keeps_the_record_for_the_next(path: Path, n_before: int) 
     with recorded_os(0, errno.EIO), pytest.raises(OSError, match="Input/output"):
         array.append(_record(7))
     assert _steps(path) == [1, 2][:n_before]
-    array.sync()
+    array.flush()
     array.close()
     assert _steps(path) == [*[1, 2][:n_before], 7]
 
