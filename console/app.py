@@ -49,7 +49,8 @@ class ConsoleApp(App[str]):
         is_read_only: bool = False,
         driver_class: type[Driver] | None = None,
     ) -> None:
-        super().__init__(driver_class=driver_class)
+        # Known before the theme: by it Textual chooses how to honour NO_COLOR.
+        super().__init__(driver_class=driver_class, ansi_color=TERMINAL.ansi)
         self.register_theme(TERMINAL)
         self.theme = TERMINAL.name
         self.animation_level = "none"

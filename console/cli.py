@@ -57,7 +57,7 @@ def _run_verb(arguments: list[str]) -> int:
 
 def _run_console(arguments: list[str]) -> int:
     parsed, command = _parse_console(arguments)
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not has_terminal():
         raise SettingsError("the console needs a terminal; for scripts: andrea-console status RUN")
     run = _find_run(parsed, command)
     operations = Operations(run, read_only=parsed.read_only, command=command)
@@ -78,6 +78,11 @@ def _run_console(arguments: list[str]) -> int:
     )
 
 
+def has_terminal() -> bool:
+    """Whether a screen can be drawn (it goes to stderr) and keys be read."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def _parse_console(arguments: list[str]) -> tuple[argparse.Namespace, tuple[str, ...]]:
     own: list[str] = arguments
     command: tuple[str, ...] = ()
@@ -86,10 +91,11 @@ def _parse_console(arguments: list[str]) -> tuple[argparse.Namespace, tuple[str,
         own, command = arguments[:split], tuple(arguments[split + 1 :])
     parser = _console_parser()
     parsed = parser.parse_args(own)
-    if str(parsed.run) in VERBS:
+    if parsed.run in VERBS:
         parser.error(f"{parsed.run} is a verb and comes first; the directory is ./{parsed.run}")
     if "--" in arguments and not command:
         parser.error("no command after --")
+    parsed.run = Path(parsed.run)
     return parsed, command
 
 
@@ -104,7 +110,7 @@ def _console_parser() -> argparse.ArgumentParser:
         epilog=f"verbs, for scripts:\n{verbs}\n\n{_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="the run directory")
+    parser.add_argument("run", metavar="RUN", help="the run directory")
     parser.add_argument(
         "--preset", metavar="NAME", help=f"of a new run: {', '.join(PRESETS)} (default: demo)"
     )

@@ -130,6 +130,7 @@ class Follower:
     def _facts(self, presence: Presence, settings: Settings | None, state: State | None) -> Facts:
         history = self._history
         launched = self._operations.launched
+        child_exit = launched.exit_code() if launched is not None else None
         is_current = _is_current(state, presence, launched.pid if launched else None)
         facts = Facts(
             run=self.run,
@@ -137,7 +138,8 @@ class Follower:
             state=state,
             is_state_current=is_current,
             takes_signals=_takes_signals(presence, state if is_current else None),
-            child_exit=launched.exit_code() if launched is not None else None,
+            is_child_alive=launched is not None and child_exit is None,
+            child_exit=child_exit,
             settings=settings,
             is_complete=self._is_complete,
             history_version=self._history_version,

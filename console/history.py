@@ -32,13 +32,14 @@ class History:
         """By ascending step; the same object until a mark changes."""
         self._marks: dict[tuple[int, MarkKind], Mark] = {}
         self._is_marked_anew = False
-        self._is_last_nonfinite = False
+        self._is_last_nonfinite = self._is_any_nonfinite = False
 
     def add(self, records: Sequence[Record]) -> None:
         """Fold new records; those without a step are left out."""
         steps: list[int] = []
         losses: list[float] = []
         emas: list[float] = []
+        newest = self.newest
         for record in records:
             step = step_of(record)
             if step is None:
@@ -47,12 +48,13 @@ class History:
             steps.append(step)
             losses.append(math.nan if loss is None else loss)
             emas.append(math.nan if ema is None else ema)
-            self.newest = record
+            newest = record
             if record.get("attempt") != self.attempt or record.get("phase") != self.phase:
                 self._mark_changes(step, record)
-            if loss is None or self._marks:
+            if loss is None or self._is_any_nonfinite:
                 self._mark_nonfinite(step, loss, record)
         if steps:
+            self.newest = newest
             self.recent.extend(records[-PACE_RECORDS:])
             self.series.append_many(steps, losses, emas)
         if self._is_marked_anew:
@@ -75,6 +77,7 @@ class History:
         name = nonfinite(record, "loss") if loss is None else ""
         if name and not self._is_last_nonfinite:
             self._mark(step, MarkKind.NONFINITE, name)
+            self._is_any_nonfinite = True
         elif loss is not None and (step, MarkKind.NONFINITE) in self._marks:
             del self._marks[step, MarkKind.NONFINITE]
             self._is_marked_anew = True

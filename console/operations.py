@@ -102,6 +102,8 @@ class Operations:
         presence = presence_of(self.run)
         if presence.is_held:
             raise RefusedError(f"{_named(presence)} holds this run")
+        if self.launched is not None and self.launched.exit_code() is None:
+            raise RefusedError(f"the trainer (pid {self.launched.pid}) is starting already")
         settings, mistake = read_settings(self.run.settings)
         if settings is None:
             raise RefusedError(mistake)

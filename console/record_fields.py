@@ -9,7 +9,9 @@ from trainer.rundir.checkpoint import INT32_MAX
 
 def step_of(record: Mapping[str, Any]) -> int | None:
     """The record's step: a whole number that a checkpoint's header could hold."""
-    step = whole(record, "step")
+    step = record.get("step")
+    if type(step) is not int:
+        step = whole(record, "step")
     return step if step is not None and 0 <= step <= INT32_MAX else None
 
 
@@ -26,9 +28,11 @@ def whole(record: Mapping[str, Any], key: str) -> int | None:
 def number(record: Mapping[str, Any], key: str) -> float | None:
     """A finite number; never a boolean."""
     value = record.get(key)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return float(value) if math.isfinite(value) else None
+    if type(value) is not float:  # most are, and a history has hundreds of thousands
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+        value = float(value)
+    return value if math.isfinite(value) else None
 
 
 def words(record: Mapping[str, Any], key: str) -> str:

@@ -25,6 +25,7 @@ class Facts:
     is_state_current: bool = False
     """Whether the state is of the trainer that runs, or if none does, of the last that did."""
     takes_signals: bool = False
+    is_child_alive: bool = False
     child_exit: int | None = None
     settings: Settings | None = None
     is_complete: bool = True
@@ -109,6 +110,7 @@ def evidence_of(facts: Facts) -> Evidence:
         presence=facts.presence,
         state=facts.state,
         is_state_current=facts.is_state_current,
+        is_child_alive=facts.is_child_alive,
         child_exit=facts.child_exit,
         has_records=facts.last is not None,
         last_step_at=facts.last_step_at,

@@ -32,6 +32,8 @@ class Evidence:
     state: State | None = None
     is_state_current: bool = False
     """Whether the state file is of the trainer that runs (or, if none does, of the last one)."""
+    is_child_alive: bool = False
+    """Whether a trainer that this console launched lives: it may not hold the lock yet."""
     child_exit: int | None = None
     """How the trainer that this console launched ended, if it was the last one."""
     has_records: bool = False
@@ -50,6 +52,8 @@ def status_of(evidence: Evidence) -> Status:
     if evidence.presence.liveness is Liveness.ORPHANED:
         detail = "the trainer is dead, but something that it started still holds the run"
         return Status(word="failed", detail=f"{detail}: end it first", severity=Severity.BAD)
+    if evidence.is_child_alive:
+        return Status(word="starting", severity=Severity.BUSY)
     return _not_running(evidence)
 
 

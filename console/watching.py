@@ -9,7 +9,7 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-TICK_SECONDS = 2.0
+TICK_SECONDS = 1.0
 """How often to look even if nothing seems to change: a lost trainer, NFS, no inotify."""
 BATCH_SECONDS = 0.1
 """Changes that come close together are one; the longest that a change waits."""

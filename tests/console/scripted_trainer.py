@@ -153,7 +153,7 @@ class ScriptedTrainer:
                 "score": 60.0,
                 "bigram_diversity": 30.0,
                 "trigram_diversity": 20.0,
-                "english_share": 5.0,
+                "english_words": 5.0,
                 "character_diversity": 5.0,
                 "val_loss": 2.5,
                 "ms": 12.0,

@@ -1,0 +1,214 @@
+"""The command line: verbs, the console's start, mistakes."""
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import orjson
+import pytest
+
+from console.cli import main
+from console.follow import Follower
+from console.operations import Operations
+from console.requests import REQUESTED
+from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
+from trainer.rundir.layout import RunDirectory
+
+
+def test_status_of_a_healthy_run(
+    run: RunDirectory, start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    launched = start()
+    wait_for(lambda: Follower(run).look().n_records, "a record")
+    assert main(["status", str(run.path), "--json"]) == 0
+    told = orjson.loads(capsys.readouterr().out)
+    assert (told["run"], told["state"], told["pid"]) == ("r1", "training", launched.pid)
+    assert main(["status", str(run.path)]) == 0
+    assert capsys.readouterr().out.startswith("r1: training")
+
+
+def test_status_of_a_run_that_nobody_trains(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status", str(run.path)]) == 3
+    assert "not running: not started yet" in capsys.readouterr().out
+
+
+def test_checkpoint_waits_and_prints_the_file(
+    run: RunDirectory, start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start("--every", "1000000")
+    assert main(["checkpoint", str(run.path)]) == 0
+    printed = capsys.readouterr()
+    path = Path(printed.out.strip())
+    assert path.parent == run.path
+    assert path.exists()
+    assert "written" in printed.err
+
+
+def test_checkpoint_that_fails_says_why(
+    run: RunDirectory, start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run.path / "fail-saves").touch()
+    start("--every", "1000000")
+    assert main(["checkpoint", str(run.path)]) == 1
+    printed = capsys.readouterr()
+    assert not printed.out
+    assert "No space left on device" in printed.err
+
+
+def test_checkpoint_gives_up_waiting_at_its_timeout(
+    run: RunDirectory,
+    start: Start,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start("--every", "1000000")
+    monkeypatch.setattr("console.requests.answer", lambda asked, seen: REQUESTED)
+    assert main(["checkpoint", str(run.path), "--timeout", "0"]) == 1
+    assert "the request stands" in capsys.readouterr().err
+
+
+def test_stop_waits_until_the_trainer_is_gone(
+    run: RunDirectory, start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    launched = start("--every", "1000000")
+    assert main(["stop", str(run.path)]) == 0
+    printed = capsys.readouterr()
+    assert launched.wait(20) == 143
+    assert Path(printed.out.strip()).exists()
+    assert "stopped by SIGTERM; checkpoint written" in printed.err
+
+
+@pytest.mark.parametrize("verb", ["checkpoint", "stop"])
+def test_verbs_without_a_trainer_exit_3(
+    verb: str, run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([verb, str(run.path)]) == 3
+    assert "no trainer is running" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["status", "nowhere"], "nowhere: there is no run"),
+        (["status"], "required: RUN"),
+        ([], "required: RUN"),
+        (["stauts", "nowhere"], "unrecognized arguments"),
+        (["--read-only", "status"], "the directory is ./status"),
+        (["r", "--"], "no command after --"),
+        (["r", "--source", "books"], "'books' is not NAME=GLOB"),
+    ],
+)
+def test_mistakes_exit_2_and_make_nothing(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_terminal_the_console_points_to_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "r")]) == 2
+    assert "needs a terminal" in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+
+
+def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
+    for word in ("status", "checkpoint", "stop", "--read-only", "--no-launch", "ANDREA_RUN"):
+        assert word in told
+    assert main(["stop", "--help"]) == 0
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Stands in for terminal and screen; what the console was started with."""
+    started: list[dict[str, Any]] = []
+
+    def run_console(
+        follower: Follower, operations: Operations, changes: object, **options: object
+    ) -> int:
+        started.append({"follower": follower, "operations": operations, **options})
+        return 0
+
+    session = ModuleType("console.session")
+    session.run_console = run_console  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "console.session", session)
+    monkeypatch.setattr("console.cli.has_terminal", lambda: True)
+    return started
+
+
+def test_console_makes_the_run_and_launches_its_command(
+    tmp_path: Path, screen: list[dict[str, Any]]
+) -> None:
+    run = RunDirectory(tmp_path / "runs" / "v3")
+    command = [sys.executable, str(SCRIPTED_TRAINER), "--total-steps", "2", str(run.path)]
+    assert main([str(run.path), "--preset", "demo", "--", *command]) == 0
+    (started,) = screen
+    launched = started["operations"].launched
+    assert launched.wait(20) == 0
+    assert started["follower"].look().status.word == "finished"
+    assert "command" in run.settings.read_text()
+
+
+def test_console_adopts_the_live_trainer(
+    run: RunDirectory, start: Start, screen: list[dict[str, Any]]
+) -> None:
+    launched = start()
+    assert main([str(run.path)]) == 0
+    assert screen[0]["operations"].launched is None
+    assert screen[0]["follower"].look().pid == launched.pid
+
+
+def test_read_only_makes_and_starts_nothing(
+    run: RunDirectory, tmp_path: Path, screen: list[dict[str, Any]]
+) -> None:
+    before = sorted(run.path.iterdir())
+    assert main([str(run.path), "--read-only"]) == 0
+    assert screen[0]["is_read_only"]
+    assert sorted(run.path.iterdir()) == before
+    assert main([str(tmp_path / "other"), "--read-only"]) == 2
+    assert not (tmp_path / "other").exists()
+
+
+def test_no_launch_makes_the_run_and_starts_nothing(
+    tmp_path: Path, screen: list[dict[str, Any]]
+) -> None:
+    assert main([str(tmp_path / "r"), "--no-launch"]) == 0
+    assert (tmp_path / "r" / "run.toml").exists()
+    assert screen[0]["operations"].launched is None
+
+
+def test_wrong_settings_are_told_before_the_screen(
+    run: RunDirectory, screen: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.settings.write_text("[train]\ntotal_stesp = 5\n")
+    assert main([str(run.path)]) == 2
+    assert "did you mean train.total_steps?" in capsys.readouterr().err
+    assert not screen
+
+
+def test_a_launch_that_is_refused_is_noted_on_the_screen(
+    run: RunDirectory, screen: list[dict[str, Any]]
+) -> None:
+    run.pivot.write_text("{}")
+    assert main([str(run.path)]) == 0
+    assert "pivot" in screen[0]["follower"].look().notes[0]
+
+
+def test_a_run_named_like_a_verb_is_reached_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: list[dict[str, Any]]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["./status", "--no-launch"]) == 0
+    assert (tmp_path / "status" / "run.toml").exists()
