@@ -138,11 +138,7 @@ def stopping_view() -> RunView:
 def stopped_view() -> RunView:
     """The same run after it has stopped."""
     view = fixed_view()
-<<<<<<< HEAD
     checkpoints = (*view.checkpoints, _checkpoint(STEP + 1, "stop"))
-=======
-    row = _checkpoint(STEP + 1, "stop")
->>>>>>> core
     status = Status(word="stopped", detail="SIGTERM; checkpoint written", severity=Severity.ENDED)
     return replace(
         view,
