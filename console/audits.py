@@ -28,7 +28,7 @@ def audit_of(record: Mapping[str, Any]) -> Audit | None:
         score=number(record, "score"),
         bigram_diversity=number(record, "bigram_diversity"),
         trigram_diversity=number(record, "trigram_diversity"),
-        english_share=number(record, "english_words"),
+        english_words=number(record, "english_words"),
         character_diversity=number(record, "character_diversity"),
         val_loss=number(record, "val_loss"),
         sha256=words(record, "sha256"),

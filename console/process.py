@@ -14,13 +14,11 @@ from pathlib import Path
 
 import trainer
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.lock import Holder, TrainerLock, holder_of, process_start_time
+from trainer.rundir.lock import LOCK_VARIABLE, Holder, TrainerLock, holder_of, process_start_time
 from trainer.rundir.outcomes import EXIT_WORDS, Exit, RunError
 
 RUN_VARIABLE = "ANDREA_RUN"
 """Where a foreign command finds the run directory, absolute."""
-LOCK_VARIABLE = "ANDREA_LOCK_FD"
-"""The inherited descriptor through which a foreign command holds `trainer.lock`."""
 
 
 class Ask(Enum):

@@ -47,7 +47,7 @@ class Audit:
     score: float | None = None
     bigram_diversity: float | None = None
     trigram_diversity: float | None = None
-    english_share: float | None = None
+    english_words: float | None = None
     character_diversity: float | None = None
     val_loss: float | None = None
     sha256: str = ""

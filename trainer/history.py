@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trainer.rundir.outcomes import HistoryError
-from trainer.rundir.records import Record, RecordArray, canonical
+from trainer.rundir.records import Record, RecordArray, canonical, load_records
 from trainer.rundir.state import Replay
 
 EMA_DECAY = 0.98
@@ -21,13 +21,17 @@ class LossHistory:
     """
 
     def __init__(self, path: Path, step: int) -> None:
-        """Open, repair and check the file; raises `HistoryError` if it doesn't reach `step`."""
-        self._array = RecordArray(path)
+        """Open the file and repair it.
+
+        Raises `HistoryError`, before anything is changed, if it doesn't reach `step`.
+        """
+        loaded = load_records(path)
+        records = canonical(loaded.records)
+        self._check_covers(path, records, step)
+        self._array = RecordArray(path, loaded)
         self.repair = self._array.repair
-        records = canonical(self._array.records)
         self.attempt = 1 + max((_int(record, "attempt") for record in records.values()), default=0)
         self._array.records = []
-        self._check_covers(path, records, step)
         self._past = [record for number, record in records.items() if number <= step]
         self._ahead = {number: record for number, record in records.items() if number > step}
         self.ema = _float(self._past[-1], "ema") if self._past else None

@@ -26,7 +26,7 @@ class Part:
 PARTS = (
     Part(name="bigrams", field="bigram_diversity", points=35),
     Part(name="trigrams", field="trigram_diversity", points=35),
-    Part(name="English", field="english_share", points=20),
+    Part(name="English", field="english_words", points=20),
     Part(name="characters", field="character_diversity", points=10),
 )
 

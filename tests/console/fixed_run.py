@@ -195,7 +195,7 @@ def _audit(step: int, checkpoint: str, cause: str, t: float) -> Audit:
         score=sum(parts),
         bigram_diversity=parts[0],
         trigram_diversity=parts[1],
-        english_share=parts[2],
+        english_words=parts[2],
         character_diversity=parts[3],
         val_loss=2.86 + 4 * (1 - rise) - 0.02 * wave,
         seconds=6.4,

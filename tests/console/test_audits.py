@@ -78,7 +78,7 @@ def test_an_audit_takes_what_fits_and_needs_its_step() -> None:
     )
     assert audit is not None
     assert (audit.score, audit.text, audit.seconds, audit.val_loss) == (None, "", 1.5, 2.0)
-    assert audit.english_share == 7
+    assert audit.english_words == 7
     assert audit.checkpoint == "step_000100.bin"
     assert audit_of({"checkpoint": "step_000100.bin"}) is None
 

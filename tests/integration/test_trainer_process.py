@@ -13,7 +13,7 @@ import pytest
 from tests.tiny import ROOT, make_tiny_run, start_trainer, strict_json
 from trainer.rundir.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.lock import holder_of
+from trainer.rundir.lock import LOCK_VARIABLE, TrainerLock, holder_of
 from trainer.rundir.outcomes import Exit
 from trainer.rundir.records import RecordTail
 from trainer.rundir.state import State, read_state
@@ -210,3 +210,23 @@ def test_trainer_without_its_run_directory_is_a_usage_error(tmp_path: Path) -> N
     assert result.returncode == Exit.USAGE
     assert "--preset" in result.stderr
     assert not missing.path.exists()
+
+
+def test_trainer_behind_a_wrapper_takes_over_the_launchers_lock(
+    tmp_path: Path, start: Start
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    lock = TrainerLock(run.lock, pid=0)
+    process = subprocess.Popen(
+        ["nice", *start_command(run)],
+        cwd=ROOT,
+        env={**os.environ, LOCK_VARIABLE: str(lock.fileno())},
+        pass_fds=[lock.fileno()],
+        stdout=subprocess.DEVNULL,
+    )
+    lock.release()
+    wait_until(lambda: state_of(run).takes_signals, process, run.settings)
+    holder = holder_of(run.lock)
+    assert holder is not None
+    assert holder.pid == process.pid
+    assert process.wait(60) == Exit.FINISHED

@@ -1,5 +1,6 @@
 """`actions.jsonl`: what operators did to the run, one line each, written in one append."""
 
+import errno
 import getpass
 import os
 import socket
@@ -23,9 +24,14 @@ def log_action(path: Path, action: str, outcome: str, **facts: Any) -> None:
         "outcome": outcome,
         **facts,
     }
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
-        os.write(fd, orjson.dumps(record) + b"\n")
+        line = orjson.dumps(record, default=str) + b"\n"
+        size = os.fstat(fd).st_size
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            line = b"\n" + line  # a torn line spoils itself only
+        if os.write(fd, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     finally:
         os.close(fd)
 

@@ -18,8 +18,8 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Replace `path` by `data`: written beside it, synced, renamed, directory synced.
 
     With `durable=False` nothing is synced: readers still never see half a file, but a power
-    loss may bring the old one back. Raises `OSError`; the old file is then untouched and no
-    temporary file stays.
+    loss may bring the old one back. Raises `OSError`; the old file is then untouched (but for a
+    failed sync of the directory, the last act) and no temporary file stays.
     """
     beside = _write_beside(path, data, durable=durable)
     try:
@@ -43,16 +43,17 @@ def create_exclusively(path: Path, data: bytes) -> None:
 
 def _write_beside(path: Path, data: bytes, *, durable: bool) -> Path:
     beside = path.with_name(f".{path.name.lstrip('.')}.{os.getpid()}.partial")
-    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
-        write_fully(fd, data)
-        if durable:
-            os.fsync(fd)
+        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            write_fully(fd, data)
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
     except OSError:
         _unlink_quietly(beside)
         raise
-    finally:
-        os.close(fd)
     return beside
 
 

@@ -21,7 +21,9 @@ from trainer.rundir.outcomes import HistoryError
 
 INT32_MAX = 2**31 - 1
 _HEADER = struct.Struct("<ii")
-_NAME = re.compile(r"step_(\d{6,})\.bin")
+_NAME = re.compile(r"step_([0-9]+)\.bin")
+_PARTIAL = ".checkpoint.partial"
+"""One name for all, so that what a killed save left behind is the next save's to reuse."""
 CHUNK_BYTES = 8 << 20
 
 
@@ -116,10 +118,10 @@ def write_chunks(
     started = time.monotonic()
     check_limits(step=step, n_params=n_params)
     final = directory / checkpoint_name(step)
-    beside = directory / f".{final.name}.partial"
+    beside = directory / _PARTIAL
     try:
         sha256 = _write_partial(beside, _HEADER.pack(step, n_params), n_params, chunks)
-        _move_aside(final)
+        _move_aside(final, step, n_params)
         beside.rename(final)
     except OSError:
         with contextlib.suppress(OSError):
@@ -160,8 +162,9 @@ def _reserve(fd: int, n_bytes: int) -> None:
             raise
 
 
-def _move_aside(path: Path) -> None:
-    if not path.exists():
+def _move_aside(path: Path, step: int, n_params: int) -> None:
+    """Keep a file that is no checkpoint but has the name; a whole one is replaced by its like."""
+    if not isinstance(inspect_checkpoint(path, step, n_params), Skipped):
         return
     number = 1
     while (aside := path.with_name(f"{path.name}.rejected-{number}")).exists():

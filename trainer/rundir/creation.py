@@ -1,6 +1,8 @@
 """Making a new run directory: `run.toml` appears whole, once, or not at all."""
 
+import contextlib
 import difflib
+import glob
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,25 +27,45 @@ def ensure_run(
     is resumed from. Raises `SettingsError`; nothing half-made stays then.
     """
     run = RunDirectory(path)
-    if run.settings.exists():
-        _check_same(run, preset, sources or {})
-        return run, False
-    if preset is not None and preset not in PRESETS:
-        raise SettingsError(f"--preset: {preset!r} is none of {', '.join(PRESETS)}")
-    text = render_new_run(preset or "demo", _sources(sources or DEFAULT_SOURCES), command)
+    paths = {name: _absolute(source) for name, source in (sources or {}).items()}
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        create_exclusively(run.settings, text.encode())
-    except FileExistsError:
-        if not run.settings.exists():
-            raise SettingsError(f"{path}: is a file; a run is a directory") from None
-        return run, False
+        if not run.settings.exists() and _make(run, preset, paths, command):
+            return run, True
     except OSError as error:
         raise SettingsError(f"{path}: a run can't be made there: {error.strerror}") from error
-    return run, True
+    _check_same(run, preset, paths, command)
+    return run, False
 
 
-def _check_same(run: RunDirectory, preset: str | None, sources: Mapping[str, str]) -> None:
+def _make(
+    run: RunDirectory, preset: str | None, paths: Mapping[str, str], command: tuple[str, ...]
+) -> bool:
+    """Whether this call made it; `False`: another one was quicker."""
+    if preset is not None and preset not in PRESETS:
+        raise SettingsError(f"--preset: {preset!r} is none of {', '.join(PRESETS)}")
+    for name, path in paths.items():
+        _check_source(name, path)
+    sources = {name: SourceSettings(path=p) for name, p in (paths or DEFAULT_SOURCES).items()}
+    text = render_new_run(preset or "demo", sources, command)
+    missing = [folder for folder in (run.path, *run.path.parents) if not folder.exists()]
+    try:
+        run.path.mkdir(parents=True, exist_ok=True)
+        create_exclusively(run.settings, text.encode())
+    except OSError as error:
+        if isinstance(error, FileExistsError) and run.settings.exists():
+            return False
+        for folder in missing:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        if isinstance(error, FileExistsError):
+            raise SettingsError(f"{run.path}: is a file; a run is a directory") from None
+        raise
+    return True
+
+
+def _check_same(
+    run: RunDirectory, preset: str | None, paths: Mapping[str, str], command: tuple[str, ...]
+) -> None:
     """The command that made a run resumes it; one that asks for something else is refused."""
     settings = load_settings(run.settings)
     if preset is not None and preset != settings.preset:
@@ -51,27 +73,43 @@ def _check_same(run: RunDirectory, preset: str | None, sources: Mapping[str, str
             f"--preset {preset}: {run.path} was made with preset {settings.preset!r}"
             f" and keeps it; for another one name another run directory"
         )
-    for name, source in _sources(sources).items():
-        if settings.sources.get(name) != source:
+    for name, path in paths.items():
+        if name not in settings.sources or settings.sources[name].path != path:
             raise SettingsError(
-                f"--source {name}={source.path}: not so in {run.settings};"
+                f"--source {name}={path}: not so in {run.settings};"
                 " the sources of a run change by a pivot only"
             )
+    if command and command != settings.trainer.command:
+        raise SettingsError(f"{' '.join(command)}: trainer.command is another in {run.settings}")
 
 
-def _sources(paths: Mapping[str, str]) -> dict[str, SourceSettings]:
-    return {name: SourceSettings(path=_absolute(name, path)) for name, path in paths.items()}
+def _absolute(path: str) -> str:
+    if path.startswith("python:") or not path.strip():
+        return path
+    here = str(Path.cwd())
+    base = Path(glob.escape(here) if glob.has_magic(path) else here)
+    try:
+        return str(base / Path(path).expanduser())
+    except RuntimeError:  # no such user: a name that begins with ~
+        return str(base / path)
 
 
-def _absolute(name: str, path: str) -> str:
+def _check_source(name: str, path: str) -> None:
+    source = f"--source {name}={path}"
     if path.startswith("python:"):
         known = list(DEFAULT_SOURCES.values())
         if path not in known:
             nearest = difflib.get_close_matches(path, known, n=1, cutoff=0.4)
-            hint = f"; did you mean {nearest[0]}?" if nearest else f"; known: {', '.join(known)}"
-            raise SettingsError(f"--source {name}={path}: no such source{hint}")
-        return path
-    absolute = Path(path).expanduser().absolute()
-    if not any(Path(absolute.anchor).glob(str(absolute.relative_to(absolute.anchor)))):
-        raise SettingsError(f"--source {name}={path}: no file matches {absolute}")
-    return str(absolute)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(known)}"
+            raise SettingsError(f"{source}: no such source; {hint}")
+    elif not name or not path.strip():
+        raise SettingsError(f"{source}: write it as NAME=PATH")
+    elif Path(path).is_dir():
+        raise SettingsError(f"{source}: is a folder; write {path}/**/*.txt for the files in it")
+    elif not Path(path).is_file() and not _matches_a_file(path):
+        raise SettingsError(f"{source}: no such file; check the path or the glob")
+
+
+def _matches_a_file(pattern: str) -> bool:
+    # unlike Path.glob, this takes what the trainer takes: absolute patterns, no hidden files
+    return any(Path(found).is_file() for found in glob.iglob(pattern, recursive=True))  # noqa: PTH207

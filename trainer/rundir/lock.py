@@ -19,6 +19,9 @@ import orjson
 from trainer.rundir.atomic import write_fully
 from trainer.rundir.outcomes import LockedError
 
+LOCK_VARIABLE = "ANDREA_LOCK_FD"
+"""Environment: the descriptor by which a launcher locked `trainer.lock` for its child."""
+
 _FLOCK = struct.Struct("hhqqi4x")  # struct flock of 64-bit Linux: type, whence, start, len, pid
 
 
@@ -68,15 +71,18 @@ class TrainerLock:
         """Take the lock and write who holds it; `LockedError` if another trainer does.
 
         `pid` 0: for a child that will inherit the descriptor and can't lock by itself; whom it
-        belongs to is written by `hand_to`.
+        belongs to is written by `hand_to`. On any `OSError` (a full disk) the lock is free again.
         """
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd = _inherited(path) or os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _request(fcntl.F_WRLCK))
+            self.hand_to(os.getpid() if pid is None else pid)
         except BlockingIOError:
             os.close(self._fd)
             raise LockedError(f"{path.parent}: {_describe(holder_of(path))}") from None
-        self.hand_to(os.getpid() if pid is None else pid)
+        except OSError:
+            os.close(self._fd)
+            raise
 
     def hand_to(self, pid: int) -> None:
         """Write that process `pid`, which has the descriptor too, is the one to signal."""
@@ -90,6 +96,16 @@ class TrainerLock:
     def release(self) -> None:
         """Give the run free before the process ends."""
         os.close(self._fd)
+
+
+def _inherited(path: Path) -> int | None:
+    """The descriptor by which a launcher locked this run for its child, if there is one."""
+    fd = os.environ.get(LOCK_VARIABLE, "")
+    try:
+        there, here = os.fstat(int(fd)), path.stat()
+    except (ValueError, OSError):
+        return None
+    return int(fd) if os.path.samestat(there, here) else None
 
 
 def identity_of(pid: int) -> bytes:

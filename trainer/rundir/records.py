@@ -5,34 +5,40 @@ one write, so its cost does not depend on the file's length and no earlier byte 
 """
 
 import contextlib
-import math
+import errno
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from trainer.rundir.atomic import write_atomic
+from trainer.rundir.atomic import sync_directory, write_atomic
 from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.record_lines import (
+    Record,
+    encode_record,
+    parse_inner,
+    parse_json,
+    parse_lines,
+    whole_head,
+)
 
-Record = dict[str, Any]
+__all__ = [
+    "Loaded",
+    "News",
+    "Record",
+    "RecordArray",
+    "RecordTail",
+    "Repair",
+    "canonical",
+    "load_records",
+]
+
 _OPEN = b"["
 _CLOSE = b"\n]\n"
 _READ_BYTES = 4 << 20
-
-
-def encode_record(record: Mapping[str, Any]) -> bytes:
-    """One line of strict JSON: a float that is not finite becomes null, named in `nonfinite`."""
-    nonfinite = {
-        key: str(value).replace("nan", "NaN").replace("inf", "Infinity")
-        for key, value in record.items()
-        if isinstance(value, float) and not math.isfinite(value)
-    }
-    if nonfinite:
-        record = {**record, **dict.fromkeys(nonfinite), "nonfinite": nonfinite}
-    return orjson.dumps(record)
+_MARK_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,83 +62,51 @@ class Loaded:
 def load_records(path: Path) -> Loaded:
     """Read a whole array; records end at the first line that is not whole (see `Loaded.end`).
 
-    A missing or empty file holds no record. Raises `HistoryError` for a valid document that is
-    not laid out one record a line.
+    A missing or empty file holds no record. Raises `HistoryError` for a file that holds records
+    but is not laid out as an array of one record a line.
     """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         data = b""
-    records, end, _ = _parse_lines(data, 0)
-    if not records and _is_filled_array(data):
-        raise HistoryError(f"{path}: not one record a line; write it so again with `jq -c`")
-    return Loaded(records=records, end=end or len(_OPEN), size=len(data))
+    end = data.rfind(b"}") + 1
+    records = parse_inner(data[1:end].lstrip()) if data[:1] == _OPEN else None
+    if records is None:
+        records, end = whole_head(data)
+        if parse_json(data) or (records and parse_json(data[:end] + b"]") is None):
+            raise HistoryError(_layout_message(path))
+    return Loaded(records=records, end=end, size=len(data))
 
 
-def _is_filled_array(data: bytes) -> bool:
-    try:
-        return bool(orjson.loads(data))
-    except orjson.JSONDecodeError:
-        return False
-
-
-def _parse_lines(data: bytes, start: int) -> tuple[list[Record], int, int]:
-    """Whole records in `data` up to the first that is not; its end; where the bad line begins.
-
-    A line is whole when its newline is there: the closing bracket stands on a line of its own.
-    """
-    stop = data.rfind(b"\n") + 1
-    body = data[:stop]
-    end = body.rfind(b"}") + 1
-    if not end:
-        return [], start, -1
-    inner = body[:end].lstrip(b"[, \n")
-    try:
-        records = orjson.loads(b"[" + inner + b"]")
-    except orjson.JSONDecodeError:
-        records = None
-    if records and inner.count(b"\n") == len(records) - 1:
-        return records, start + end, -1
-    return _parse_line_by_line(body, start)
-
-
-def _parse_line_by_line(body: bytes, start: int) -> tuple[list[Record], int, int]:
-    records: list[Record] = []
-    end = position = 0
-    for line in body.split(b"\n")[:-1]:
-        content = line.rstrip(b" ,\r")
-        if content not in (b"", b"[", b"]"):
-            record = _parse_record(content)
-            if record is None:
-                return records, start + end, start + position
-            records.append(record)
-            end = position + len(content)
-        position += len(line) + 1
-    return records, start + end, -1
-
-
-def _parse_record(content: bytes) -> Record | None:
-    try:
-        record = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return None
-    return record if isinstance(record, dict) else None
+def _layout_message(path: Path) -> str:
+    array = f"echo '['; jq -c '.[]' {path.name} | sed '$!s/$/,/'; echo ']'"
+    return (
+        f"{path}: not an array of one record a line; mend it in that directory by:"
+        f" ({array}) >mended && mv mended {path.name}"
+    )
 
 
 class RecordArray:
     """The writing end of an array; one process at a time (the trainer's lock sees to that)."""
 
-    def __init__(self, path: Path) -> None:
-        """Open or make the file and cut a torn tail; raises `OSError` or `HistoryError`."""
+    def __init__(self, path: Path, loaded: Loaded | None = None) -> None:
+        """Open or make the file and cut a torn tail; raises `OSError` or `HistoryError`.
+
+        `loaded`: what `load_records` gave just now, for a caller that looks before it opens.
+        """
         self.path = path
-        loaded = load_records(path)
+        loaded = loaded or load_records(path)
         self.records = loaded.records
         """The records found at opening, in file order; the caller may drop them."""
         self.repair: Repair | None = None
         self.pending: list[bytes] = []
         """Encoded records that found no room on the disk yet; written before the next one."""
         self._is_empty = not loaded.records
-        self._end = loaded.end
+        self._end = loaded.end or len(_OPEN)
+        self._durable_end = 0
+        self._must_rewrite = False
+        self._lock = threading.Lock()
+        """Between the loop's appends and a save's sync, which is in a thread."""
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             self._close_tail(loaded)
@@ -151,23 +125,40 @@ class RecordArray:
             return
         lead = b"\n" if self._is_empty else b",\n"
         body = lead + b",\n".join(self.pending)
-        try:
-            written = os.pwrite(self._fd, body + _CLOSE, self._end)
-            if written < len(body) + len(_CLOSE):
-                raise OSError(28, "No space left on device", str(self.path))
-        except OSError:
-            self._restore_close()
-            raise
-        self._end += len(body)
+        with self._lock:
+            try:
+                written = os.pwrite(self._fd, body + _CLOSE, self._end)
+                if written < len(body) + len(_CLOSE):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+            except OSError:
+                self._restore_close()
+                raise
+            self._end += len(body)
         self._is_empty = False
         self.pending.clear()
 
     def sync(self) -> None:
         """Make all that was written durable, from any thread; raises `OSError`."""
-        os.fsync(self._fd)
+        with self._lock:
+            if self._must_rewrite:
+                self._rewrite()
+            end = self._end
+        try:
+            os.fsync(self._fd)
+        except OSError:
+            self._must_rewrite = True
+            raise
+        self._durable_end, self._must_rewrite = end, False
 
     def close(self) -> None:
         os.close(self._fd)
+
+    def _rewrite(self) -> None:
+        """Write the same bytes again: after a failed fsync the kernel takes lost pages for clean,
+        and the next fsync would succeed without them.
+        """
+        n_bytes = self._end + len(_CLOSE) - self._durable_end
+        os.pwrite(self._fd, os.pread(self._fd, n_bytes, self._durable_end), self._durable_end)
 
     def _restore_close(self) -> None:
         with contextlib.suppress(OSError):
@@ -175,21 +166,17 @@ class RecordArray:
             os.pwrite(self._fd, _CLOSE, self._end)
 
     def _close_tail(self, loaded: Loaded) -> None:
-        tail = os.pread(self._fd, loaded.size, self._end) if loaded.size > self._end else b""
-        if tail.strip() == b"]" and loaded.size:
-            if tail != _CLOSE:
-                self._write_close()
+        tail = os.pread(self._fd, loaded.size - loaded.end, loaded.end)
+        close = _CLOSE if loaded.records else _OPEN + _CLOSE
+        if tail == close:
             return
-        if tail.strip(b" \n,"):
+        if tail.strip(b"[], \r\n"):
             self._keep_torn(tail)
-        if not loaded.size or self._is_empty:
-            os.pwrite(self._fd, _OPEN, 0)
-        self._write_close()
+        os.ftruncate(self._fd, loaded.end)
+        os.pwrite(self._fd, close, loaded.end)
         os.fsync(self._fd)
-
-    def _write_close(self) -> None:
-        os.ftruncate(self._fd, self._end)
-        os.pwrite(self._fd, _CLOSE, self._end)
+        if not loaded.size:
+            sync_directory(self.path.parent)
 
     def _keep_torn(self, tail: bytes) -> None:
         number = 1
@@ -218,50 +205,51 @@ class RecordTail:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._offset = 0
+        self._mark = b""
+        """The bytes just before the offset: while they stand there, it is the file known."""
         self._identity: tuple[int, int] | None = None
 
     def look(self, max_bytes: int = _READ_BYTES) -> News:
-        """Read on from the last whole record; a torn or missing file is no error."""
+        """Read on from the last whole record; a torn, missing or unreadable file is no error."""
         try:
-            with self.path.open("rb") as file:
+            with self.path.open("rb", buffering=0) as file:
                 return self._look(file.fileno(), max_bytes)
-        except (FileNotFoundError, PermissionError):
+        except OSError:
             is_restarted = self._offset > 0
-            self._offset, self._identity = 0, None
+            self._offset, self._mark, self._identity = 0, b"", None
             return News(is_restarted=is_restarted)
 
     def _look(self, fd: int, max_bytes: int) -> News:
         stat = os.fstat(fd)
-        is_restarted = self._is_another(fd, (stat.st_dev, stat.st_ino), stat.st_size)
+        is_restarted = self._is_another(fd, (stat.st_dev, stat.st_ino))
         if is_restarted:
-            self._offset = 0
+            self._offset, self._mark = 0, b""
         self._identity = (stat.st_dev, stat.st_ino)
-        data = os.pread(fd, max_bytes, self._offset)
-        has_more = len(data) == max_bytes
-        records, end, bad = _parse_lines(data, self._offset)
-        damaged = 0
-        while bad >= 0 and (after := data.find(b"\n", bad - self._offset) + 1):
-            more, more_end, next_bad = _parse_lines(data[after:], self._offset + after)
-            if not more and next_bad < 0:
+        while True:
+            data = os.pread(fd, max_bytes, self._offset)
+            records, end, damaged = parse_lines(data)
+            if records or len(data) < max_bytes:
                 break
-            records += more
-            damaged += 1
-            end, bad = (more_end if more else end), next_bad
-        self._offset = end
-        has_more = has_more and (bool(records) or damaged > 0)
+            max_bytes *= 2  # a record, or a damaged part, longer than the window
+        if records:
+            self._offset += end
+            self._mark = data[max(end - _MARK_BYTES, 0) : end]
         return News(
-            records=records, is_restarted=is_restarted, has_more=has_more, damaged_lines=damaged
+            records=records,
+            is_restarted=is_restarted,
+            has_more=len(data) == max_bytes,
+            damaged_lines=damaged,
         )
 
-    def _is_another(self, fd: int, identity: tuple[int, int], size: int) -> bool:
-        if self._identity is None or not self._offset:
+    def _is_another(self, fd: int, identity: tuple[int, int]) -> bool:
+        if not self._offset:
             return False
-        if identity != self._identity or size < self._offset:
-            return True
-        return os.pread(fd, 1, self._offset - 1) != b"}"
+        n_bytes = len(self._mark)
+        is_known = os.pread(fd, n_bytes, self._offset - n_bytes) == self._mark
+        return identity != self._identity or not is_known
 
 
 def canonical(records: Iterable[Record]) -> dict[int, Record]:
     """The last record of each step, by step ascending: the history as readers take it."""
-    last = {record["step"]: record for record in records if isinstance(record.get("step"), int)}
+    last = {record["step"]: record for record in records if type(record.get("step")) is int}
     return dict(sorted(last.items()))

@@ -27,18 +27,18 @@ def load_settings(path: Path) -> Settings:
         raise SettingsError(f"{path}: can't be read: {error}") from error
     try:
         return parse_settings(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path}: not valid TOML: {error}") from error
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: not valid TOML: {error}") from error
 
 
 def parse_settings(text: str) -> Settings:
-    """Settings from the text of a `run.toml`; `SettingsError` or `TOMLDecodeError`."""
+    """Settings from the text of a `run.toml`; `SettingsError`, or what `tomllib` raises."""
     written = tomllib.loads(text)
     _check_keys(written, [item.name for item in fields(Settings)], "")
     preset = written.get("preset", "demo")
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise SettingsError(f"preset: {preset!r} is none of {', '.join(PRESETS)}")
     values: dict[str, Any] = {"preset": preset}
     if "seed" in written:
@@ -57,6 +57,8 @@ def _sources(written: Mapping[str, Any]) -> dict[str, SourceSettings]:
     tables = _table(written, "sources")
     if not tables:
         return {name: SourceSettings(path=path) for name, path in DEFAULT_SOURCES.items()}
+    if "" in tables:
+        raise SettingsError('sources."": a source needs a name')
     return {
         name: _build(SourceSettings, _table(tables, name, "sources."), f"sources.{name}")
         for name in tables
@@ -106,6 +108,8 @@ def _build(kind: type[T], table: Mapping[str, Any], section: str) -> T:
 
 
 def _convert(hint: Any, value: Any, setting: str) -> Any:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise SettingsError(f"{setting}: more than 64 bits")
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if get_origin(hint) is tuple:
@@ -149,7 +153,7 @@ def render_new_run(
     preset: str, sources: Mapping[str, SourceSettings], command: tuple[str, ...] = ()
 ) -> str:
     """The text of a new run's `run.toml`: every setting in sight, parsed back once as a check."""
-    named = {name: {"path": source.path} for name, source in sources.items()}
+    named = {name: _source_table(source) for name, source in sources.items()}
     start = f"preset = {_toml(preset)}\n" + "".join(
         _render(f"sources.{n}", t) for n, t in named.items()
     )
@@ -171,6 +175,11 @@ def render_new_run(
     return text
 
 
+def _source_table(source: SourceSettings) -> dict[str, str]:
+    has_field = source.field != SourceSettings(path=source.path).field
+    return asdict(source) if has_field else {"path": source.path}
+
+
 def _render(section: str, table: Mapping[str, Any]) -> str:
     head, _, name = section.partition(".")
     title = f"{head}.{_toml_key(name)}" if name else head
@@ -187,5 +196,10 @@ def _toml_key(name: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A TOML value: JSON's strings, lists, booleans and numbers are TOML's too."""
-    return repr(value) if isinstance(value, float) else orjson.dumps(value).decode()
+    """A TOML value: JSON's strings (but for DEL), lists, booleans and numbers are TOML's too."""
+    if isinstance(value, float):
+        return repr(value)
+    try:
+        return orjson.dumps(value).decode().replace("\x7f", "\\u007f")
+    except TypeError:
+        raise SettingsError(f"{value!r}: run.toml can't hold it: not valid UTF-8") from None

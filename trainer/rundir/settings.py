@@ -1,12 +1,15 @@
 """The run's settings: a tree of frozen dataclasses, each validated when it is made."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from trainer.rundir.checkpoint import INT32_MAX
 from trainer.rundir.outcomes import SettingsError
 
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
+_DEVICE = re.compile(r"auto|cpu|cuda(:[0-9]+)?")
 
 
 def _require(condition: bool, setting: str, message: str) -> None:
@@ -16,7 +19,8 @@ def _require(condition: bool, setting: str, message: str) -> None:
 
 def _require_positive(section: str, **values: float) -> None:
     for name, value in values.items():
-        _require(value > 0 and math.isfinite(value), f"{section}.{name}", f"{value} is not above 0")
+        is_fine = 0 < value < math.inf
+        _require(is_fine, f"{section}.{name}", f"{value} is not a finite number above 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,11 @@ class ModelSettings:
             self.width % self.heads == 0,
             "model.width",
             f"{self.width} is not a multiple of model.heads = {self.heads}",
+        )
+        _require(
+            self.n_params <= INT32_MAX,
+            "model",
+            f"{self.n_params:,} parameters are more than a checkpoint can hold ({INT32_MAX:,})",
         )
 
     @property
@@ -77,10 +86,16 @@ class TrainSettings:
             batch_tokens=self.batch_tokens,
             micro_batch=self.micro_batch,
         )
-        device_ok = self.device in ("auto", "cpu", "cuda") or (
-            self.device.startswith("cuda:") and self.device[5:].isdigit()
+        _require(
+            self.total_steps <= INT32_MAX,
+            "train.total_steps",
+            f"{self.total_steps:,} is more than a checkpoint can tell ({INT32_MAX:,})",
         )
-        _require(device_ok, "train.device", f"{self.device!r} is none of auto, cpu, cuda, cuda:N")
+        _require(
+            bool(_DEVICE.fullmatch(self.device)),
+            "train.device",
+            f"{self.device!r} is none of auto, cpu, cuda, cuda:N",
+        )
         _require(
             self.precision in PRECISIONS,
             "train.precision",
@@ -168,7 +183,7 @@ class ArmPolicy:
     def __post_init__(self) -> None:
         _require(
             0 <= self.floor <= self.cap and math.isfinite(self.cap),
-            "policy",
+            "policy.*",
             f"floor {self.floor} and cap {self.cap} are not 0 ≤ floor ≤ cap",
         )
 
