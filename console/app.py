@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from pathlib import Path
 from typing import ClassVar
 
 from textual import work
@@ -29,7 +30,7 @@ class ConsoleApp(App[str]):
     """Shows one run. Ends with its last words, which are for the terminal behind the screen."""
 
     TITLE = "andrea-console"
-    CSS_PATH = "console.tcss"
+    CSS_PATH = Path(__file__).with_name("console.tcss")
     ENABLE_COMMAND_PALETTE = False
 
     BINDINGS: ClassVar[list[BindingType]] = KEYS
@@ -48,7 +49,8 @@ class ConsoleApp(App[str]):
         is_read_only: bool = False,
         driver_class: type[Driver] | None = None,
     ) -> None:
-        super().__init__(driver_class=driver_class)
+        # Known before the theme: by it Textual chooses how to honour NO_COLOR.
+        super().__init__(driver_class=driver_class, ansi_color=TERMINAL.ansi)
         self.register_theme(TERMINAL)
         self.theme = TERMINAL.name
         self.animation_level = "none"

@@ -1,15 +1,12 @@
 """Running the app in a real terminal: signals, the terminal's end, the last words."""
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator
 
 from console.app import ConsoleApp
 from console.ports import Follower, Operations
 from console.process import on_leave_signals
 from console.terminal import TerminalDriver, say
-
-NEEDS_TERMINAL = 2
 
 
 def run_console(
@@ -24,9 +21,6 @@ def run_console(
     SIGINT, SIGTERM and SIGHUP close the console; the trainer isn't touched. The last words go
     to stderr after the screen has closed.
     """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        say("the console needs a terminal; for scripts there is: andrea-console status RUN")
-        return NEEDS_TERMINAL
     app = ConsoleApp(
         follower,
         operations,

@@ -37,7 +37,7 @@ class AuditText(LineView):
         width = self.line_width
         empty = [Content.styled("no audit before this one", DIM)]
         lines = text_lines(self.audit, width) if self.audit else empty
-        self.border_title = f"step {formatting.steps(self.audit.step)}" if self.audit else ""
+        self.show_titles(f"step {formatting.steps(self.audit.step)}" if self.audit else "")
         self.show_lines(len(lines), lines.__getitem__)
 
 

@@ -35,13 +35,12 @@ class HelpScreen(ModalScreen[None]):
         self._sections = sections
 
     def compose(self) -> ComposeResult:
-        view = LineView(id="help")
-        view.border_title = "Keys"
-        yield view
+        yield LineView(id="help")
 
     def on_mount(self) -> None:
         lines = [line for title, owner in self._sections for line in self._section(title, owner)]
         view = self.query_one(LineView)
+        view.show_titles("Keys")
         view.styles.max_height = len(lines) + view.styles.gutter.height
         view.show_lines(len(lines), lines.__getitem__)
 

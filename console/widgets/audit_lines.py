@@ -7,7 +7,7 @@ from textual.content import Content
 from console import formatting
 from console.formatting import escape_control
 from console.run_view import Audit
-from console.theme import AMBER, DIM, GOOD, RED
+from console.theme import DIM, GOOD, RED
 from console.widgets.text import foreign
 
 LOW_SCORE = 30.0
@@ -72,13 +72,13 @@ def text_lines(audit: Audit, width: int) -> list[Content]:
 
 
 def change_content(new: float | None, old: float | None, digits: int, *, better: int) -> Content:
-    """The signed difference; green where it moved in the direction `better`, amber against it."""
+    """The signed difference; green where it moved in the direction `better`."""
     if new is None or old is None:
         return Content.styled(formatting.UNKNOWN, DIM)
     change = round(new - old, digits)
     if not change:
         return Content.styled("=", DIM)
-    return Content.styled(f"{change:+.{digits}f}", GOOD if change * better > 0 else AMBER)
+    return Content.styled(f"{change:+.{digits}f}", GOOD if change * better > 0 else "")
 
 
 def title(audit: Audit) -> str:

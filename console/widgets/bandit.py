@@ -27,8 +27,6 @@ _COLUMNS: Columns = (
 class BanditPane(LineView):
     """Shows the arms, the most probable first, and zombies in red under them."""
 
-    BORDER_TITLE = "3 bandit"
-
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self._view: tuple[tuple[ArmRow, ...], tuple[Zombie, ...]] = ((), ())
@@ -37,7 +35,7 @@ class BanditPane(LineView):
         """Show this view's arms and zombies."""
         self._view = (view.arms, view.zombies)
         zombies = len(view.zombies)
-        self.border_subtitle = f"{zombies} zombie{'s' * (zombies > 1)}" if zombies else ""
+        self.show_titles("3 bandit", f"{zombies} zombie{'s' * (zombies > 1)}" if zombies else "")
         self._draw()
 
     def on_resize(self) -> None:

@@ -30,6 +30,7 @@ _COLUMNS: Columns = (
     ("  cause", 10),
 )
 
+_TITLE = "4 checkpoints"
 _CURSOR = Style(reverse=True, dim=False)
 
 Row = CheckpointRow | Skipped
@@ -37,8 +38,6 @@ Row = CheckpointRow | Skipped
 
 class CheckpointsPane(LineView):
     """A list with a cursor; its first line is the heading."""
-
-    BORDER_TITLE = "4 checkpoints"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -82,8 +81,7 @@ class CheckpointsPane(LineView):
         self._rows = merged_rows(view)
         names = (index for index, row in enumerate(self._rows) if _file_name(row) == here)
         self.cursor = next(names, 0) if here else 0
-        self.border_title = _title(view)
-        self.border_subtitle = f"{len(view.skipped)} skipped" if view.skipped else ""
+        self.show_titles(_title(view), f"{len(view.skipped)} skipped" if view.skipped else "")
         self._draw()
 
     def watch_cursor(self, old: int, new: int) -> None:
@@ -178,9 +176,9 @@ def _file_name(row: Row) -> str:
 
 def _title(view: RunView) -> str:
     if not view.checkpoints:
-        return CheckpointsPane.BORDER_TITLE
+        return _TITLE
     count = len(view.checkpoints)
-    return f"{CheckpointsPane.BORDER_TITLE}: {count:,}, {formatting.size(view.checkpoint_bytes)}"
+    return f"{_TITLE}: {count:,}, {formatting.size(view.checkpoint_bytes)}"
 
 
 def _row_content(row: CheckpointRow, columns: Columns, now: float) -> Content:

@@ -11,6 +11,7 @@ from textual.visual import Visual
 from textual.widget import Widget
 
 from console.run_view import RunView
+from console.theme import DIM
 from console.widgets.header_lines import Room, header_lines
 
 _PADDING_CELLS = 2
@@ -32,7 +33,7 @@ class Header(Widget):
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__()
         self._clock = clock
-        self._lines: list[Content] = [Content()]
+        self._lines: list[Content] = [Content.styled("reading the run …", DIM)]
 
     def show(self, view: RunView, *, hint: str = "") -> None:
         """Show this view as of now, in the terminal's present size."""

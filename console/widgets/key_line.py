@@ -27,8 +27,9 @@ class KeyLine(Static):
 
     def _draw(self, screen: Screen[object]) -> None:
         active = [each for each in screen.active_bindings.values() if each.binding.show]
-        # The app's own come last in Textual's order and matter most.
-        active.sort(key=lambda each: each.node is not self.app)
+        # The app's own come last in Textual's order and matter most, then the screen's.
+        order = [self.app, screen]
+        active.sort(key=lambda each: order.index(each.node) if each.node in order else len(order))
         # Several keys of one action are shown by the first.
         keys = {each.binding.action: each.binding for each in reversed(active) if each.enabled}
         line = Content("  ").join([self._key(binding) for binding in reversed(keys.values())])

@@ -40,6 +40,7 @@ class LineView(ScrollView, can_focus=True):
         self._count = 0
         self._line: LineMaker = lambda index: Content()
         self._drawn: dict[int, Content] = {}
+        self._titles = ("", "")
 
     @property
     def line_count(self) -> int:
@@ -57,10 +58,18 @@ class LineView(ScrollView, can_focus=True):
     def show_lines(self, count: int, line: LineMaker) -> None:
         """Show `count` lines made by `line(index)` on demand; what looks the same stays."""
         self._count, self._line = count, line
-        size = Size(self.line_width, count)
-        if size != self.virtual_size:
-            self.virtual_size = size
+        self._fit()
         self._refresh_changed()
+
+    def show_titles(self, title: str, subtitle: str = "") -> None:
+        """What the border says; the same again draws nothing."""
+        titles = (title, subtitle)
+        if titles != self._titles:
+            self._titles = titles
+            self.border_title, self.border_subtitle = Content(title), Content(subtitle)
+
+    def on_resize(self) -> None:
+        self._fit()
 
     def render_line(self, y: int) -> Strip:
         """One row of the content: the line that the scroll offset puts there."""
@@ -77,6 +86,11 @@ class LineView(ScrollView, can_focus=True):
     def decorate_line(self, index: int, strip: Strip) -> Strip:
         """Change how a whole line looks, such as the one under a cursor."""
         return strip
+
+    def _fit(self) -> None:
+        size = Size(self.line_width, self._count)
+        if size != self.virtual_size:
+            self.virtual_size = size
 
     def _refresh_changed(self) -> None:
         top = self.scroll_offset.y

@@ -11,12 +11,11 @@ from console.widgets.line_view import LineView
 class LogPane(LineView):
     """Follows the end unless the operator scrolled up."""
 
-    BORDER_TITLE = "5 log"
-
     def show(self, view: RunView) -> None:
         """Show this view's last lines."""
         is_following = self.scroll_offset.y >= self.max_scroll_y
         tail = view.log_tail
+        self.show_titles("5 log")
         if not tail:
             self.show_lines(1, lambda _: Content.styled("nothing in trainer.log yet", DIM))
             return

@@ -43,7 +43,7 @@ class LossChart(Widget, can_focus=True):
         Binding(
             "l",
             "toggle_scale",
-            "Log/linear",
+            "Scale",
             id="chart.scale",
             tooltip="Show the loss on a logarithmic or a linear axis",
         ),

@@ -17,8 +17,6 @@ from console.widgets.text import foreign, levels
 class SamplesPane(LineView):
     """Shows one audit; stays with the newest until the operator walks back."""
 
-    BORDER_TITLE = "2 samples"
-
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "older", "Older", id="samples.older", tooltip="The sample before this"),
         Binding("right", "newer", "Newer", id="samples.newer", tooltip="The sample after this"),
@@ -74,7 +72,8 @@ class SamplesPane(LineView):
             return
         index = self._index()
         lines = self._lines(index) if self.audits else [Content.styled("no sample yet", DIM)]
-        self.border_subtitle = f"{index + 1:,} of {len(self.audits):,}" if self.audits else ""
+        position = f"{index + 1:,} of {len(self.audits):,}" if self.audits else ""
+        self.show_titles("2 samples", position)
         self.show_lines(len(lines), lines.__getitem__)
 
     def _lines(self, index: int) -> list[Content]:

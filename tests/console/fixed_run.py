@@ -85,7 +85,7 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
         checkpoint_bytes=CHECKPOINT_BYTES * len(checkpoints),
         checkpoint_every=100,
         skipped=(Skipped(path=Path("step_113000.bin.old"), reason="name is no checkpoint's"),),
-        audits=tuple(row.audit for row in checkpoints if row.audit is not None),
+        audits=_audits(checkpoints),
         arms=tuple(
             ArmRow(
                 name=name,
@@ -138,7 +138,7 @@ def stopping_view() -> RunView:
 def stopped_view() -> RunView:
     """The same run after it has stopped."""
     view = fixed_view()
-    row = _checkpoint(STEP + 1, "stop")
+    checkpoints = (*view.checkpoints, _checkpoint(STEP + 1, "stop"))
     status = Status(word="stopped", detail="SIGTERM; checkpoint written", severity=Severity.ENDED)
     return replace(
         view,
@@ -146,10 +146,15 @@ def stopped_view() -> RunView:
         is_running=False,
         pid=None,
         step=STEP + 1,
-        checkpoints=(*view.checkpoints, row),
+        checkpoints=checkpoints,
+        audits=_audits(checkpoints),
         steps_per_minute=None,
         eta_seconds=None,
     )
+
+
+def _audits(checkpoints: tuple[CheckpointRow, ...]) -> tuple[Audit, ...]:
+    return tuple(row.audit for row in checkpoints if row.audit is not None)
 
 
 def _checkpoints(count: int) -> tuple[CheckpointRow, ...]:
