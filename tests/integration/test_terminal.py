@@ -85,7 +85,9 @@ def test_launch_checkpoint_paste_lost_terminal_reattach_and_stop(
     terminal.wait_for("first", "● training")
     pid = trainer_pid(run)
     terminal.press("first", "c")
-    terminal.wait_for("first", lambda screen: re.search(r"step [0-9,]+ written", screen) is not None)
+    terminal.wait_for(
+        "first", lambda screen: re.search(r"step [0-9,]+ written", screen) is not None
+    )
     assert len(checkpoints(run)) == 1
     terminal.paste("first", "cpq", bracketed=True)
     terminal.paste("first", "cpqq\n", bracketed=False)
