@@ -53,7 +53,7 @@ class QuitDialog(ModalScreen[None]):
         Binding("enter", "choose", "Choose", id="quit.choose", tooltip="Do what is marked"),
         Binding(
             "escape",
-            "dismiss",
+            "cancel",
             "Cancel",
             id="quit.cancel",
             tooltip="Close the dialog; the run isn't touched",
@@ -99,6 +99,12 @@ class QuitDialog(ModalScreen[None]):
             event.stop()
             event.prevent_default()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Guard the actions too: keys that were on their way to a widget below the dialog when
+        it opened run its bindings without passing `on_key`.
+        """
+        return action not in ("move", "choose", "cancel") or self._guard.lets_through()
+
     def on_paste(self, event: events.Paste) -> None:
         self._guard.close()
         event.stop()
@@ -110,6 +116,10 @@ class QuitDialog(ModalScreen[None]):
     def action_move(self, by: int) -> None:
         """Mark the next choice."""
         self.cursor = (self.cursor + by) % len(self._stage.choices)
+
+    def action_cancel(self) -> None:
+        """Close the dialog."""
+        self.dismiss()
 
     def action_choose(self) -> None:
         """Do what is marked."""
