@@ -170,6 +170,7 @@ def test_records_without_room_wait_and_are_counted(path: Path) -> None:
     assert history.n_pending == 2
     history.flush()
     assert history.n_pending == 0
+    history.sync()
     history.close()
     straight = path.with_name("straight.json")
     _trained(straight, 3)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from array import array
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from trainer.rundir.checkpoint import (
     list_checkpoints,
     read_checkpoint_into,
     write_checkpoint,
+    write_chunks,
 )
 from trainer.rundir.outcomes import HistoryError
 
@@ -66,6 +68,25 @@ def test_arrays_longer_than_a_chunk_are_written_whole(
     written = _save(tmp_path, 1)
     assert written.sha256 == hashlib.sha256(written.path.read_bytes()).hexdigest()
     assert written.path.stat().st_size == checkpoint_bytes(N_PARAMS)
+
+
+@pytest.mark.parametrize("n_bytes", [0, 12 * N_PARAMS - 1, 12 * N_PARAMS + 1])
+def test_chunks_that_are_not_the_whole_state_never_get_the_name(
+    tmp_path: Path, n_bytes: int
+) -> None:
+    with pytest.raises(AssertionError, match="not weights, m and v"):
+        write_chunks(tmp_path, 1, N_PARAMS, [memoryview(bytes(n_bytes))])
+    assert files_in(tmp_path) == {}
+
+
+def test_a_device_that_fails_while_it_is_copied_leaves_no_partial(tmp_path: Path) -> None:
+    def chunks() -> Iterator[memoryview]:
+        yield memoryview(bytes(8))
+        raise RuntimeError("the device is lost")
+
+    with pytest.raises(RuntimeError, match="lost"):
+        write_chunks(tmp_path, 1, N_PARAMS, chunks())
+    assert files_in(tmp_path) == {}
 
 
 def test_space_data_fsync_rename_and_fsync_of_the_directory_come_in_this_order(
@@ -150,6 +171,7 @@ def test_saves_leave_no_descriptor_open(tmp_path: Path) -> None:
 _ENDLESS_SAVES = """
 import sys
 from array import array
+from collections.abc import Iterator
 from pathlib import Path
 from trainer.rundir.checkpoint import write_checkpoint
 step = int(sys.argv[2])

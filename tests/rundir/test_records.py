@@ -1,9 +1,12 @@
+import contextlib
 import errno
+import itertools
 import os
 import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -216,6 +219,32 @@ def test_after_a_failed_sync_the_same_bytes_are_written_again(path: Path) -> Non
     assert calls == ["pwrite ?", "fsync ?", "fsync ?"]
     assert path.read_bytes() == whole
     array.close()
+
+
+def test_appends_go_on_beside_the_syncs_of_a_save_each_other_of_which_fails(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = itertools.cycle((OSError(errno.EIO, "Input/output error"), None))
+
+    def fsync(fd: int) -> None:
+        if error := next(outcomes):
+            raise error
+
+    def sync_again_and_again() -> None:
+        for _ in range(200):
+            with contextlib.suppress(OSError):
+                array.sync()
+
+    array = RecordArray(path)
+    monkeypatch.setattr(os, "fsync", fsync)
+    steps = itertools.count(1)
+    with ThreadPoolExecutor(1) as thread:
+        syncing = thread.submit(sync_again_and_again)
+        while not syncing.done():
+            array.append({"step": next(steps)})
+        syncing.result()
+    array.close()
+    assert _steps(path) == list(range(1, next(steps)))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rundir.faulty_os import recorded_os
@@ -128,6 +128,7 @@ def test_any_json_is_read_without_an_error(
     assert isinstance(read_state(path), State) == isinstance(written, dict)
 
 
+@settings(max_examples=50)
 @given(changes=st.dictionaries(st.sampled_from(list(State.__dataclass_fields__)), _JSON))
 def test_each_field_has_its_type_whatever_was_written(changes: dict[str, object]) -> None:
     state = tolerant(State, changes)

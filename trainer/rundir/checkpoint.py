@@ -123,10 +123,9 @@ def write_chunks(
         sha256 = _write_partial(beside, _HEADER.pack(step, n_params), n_params, chunks)
         _move_aside(final, step, n_params)
         beside.rename(final)
-    except OSError:
+    finally:
         with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
+            beside.unlink()  # it has its name by now, unless something went wrong
     sync_directory(directory)
     return Written(
         path=final,
@@ -145,7 +144,7 @@ def _write_partial(path: Path, header: bytes, n_params: int, chunks: Iterable[me
         for chunk in chunks:
             write_fully(fd, chunk)
             digest.update(chunk)
-        if os.fstat(fd).st_size != checkpoint_bytes(n_params):
+        if os.lseek(fd, 0, os.SEEK_CUR) != checkpoint_bytes(n_params):
             raise AssertionError("the chunks are not weights, m and v")
         os.fsync(fd)
     finally:
