@@ -13,9 +13,10 @@ from textual.driver import Driver
 from textual.reactive import var
 
 from console import farewell, terminal
+from console.follow import Clock
 from console.keys import KEYS
 from console.messages import OperationEnded, RunChanged, RunUnreadable
-from console.ports import Clocks, Follower, Glance, Operations, Outcome
+from console.ports import Follower, Glance, Operations, Outcome
 from console.run_view import Request, RequestStage, RunView
 from console.screens.dashboard import Dashboard
 from console.screens.help import SECTIONS, HelpScreen
@@ -45,7 +46,7 @@ class ConsoleApp(App[str]):
         operations: Operations,
         changes: AsyncGenerator[object, None],
         *,
-        clocks: Clocks | None = None,
+        clock: Clock | None = None,
         is_read_only: bool = False,
         driver_class: type[Driver] | None = None,
     ) -> None:
@@ -57,7 +58,7 @@ class ConsoleApp(App[str]):
         self._follower = follower
         self._operations = operations
         self._changes = changes
-        self._clocks = clocks or Clocks()
+        self._clock = clock or Clock()
         self._is_read_only = is_read_only
         self._looking = asyncio.Lock()
 
@@ -66,7 +67,7 @@ class ConsoleApp(App[str]):
         return self.glance.view if self.glance else None
 
     def get_default_screen(self) -> Dashboard:
-        return Dashboard(clock=self._clocks.wall, is_read_only=self._is_read_only)
+        return Dashboard(clock=self._clock.wall, is_read_only=self._is_read_only)
 
     def on_mount(self) -> None:
         self._follow()
@@ -97,7 +98,7 @@ class ConsoleApp(App[str]):
                 return
         if glance != self.glance:
             self.post_message(RunChanged(glance))
-        self.minute = int(self._clocks.wall() // 60)
+        self.minute = int(self._clock.wall() // 60)
 
     def _glance_at_run(self) -> Glance:
         view = self._follower.look()
@@ -156,7 +157,7 @@ class ConsoleApp(App[str]):
         if view is None or not view.is_running or self._is_read_only:
             self.action_detach()
         else:
-            self.push_screen(QuitDialog(view, monotonic=self._clocks.monotonic))
+            self.push_screen(QuitDialog(view, monotonic=self._clock.monotonic))
 
     def on_quit_dialog_stop_chosen(self, event: QuitDialog.StopChosen) -> None:
         self._stop(event.dialog)

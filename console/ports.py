@@ -1,7 +1,5 @@
 """What the screens need from the rest of the console: small protocols and values."""
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,12 +38,3 @@ class Glance:
 
     view: RunView
     series: SeriesView
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clocks:
-    """Where the time comes from."""
-
-    wall: Callable[[], float] = time.time
-    """Seconds since the epoch."""
-    monotonic: Callable[[], float] = time.monotonic

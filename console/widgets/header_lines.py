@@ -24,8 +24,8 @@ class Room:
 
     @property
     def lines(self) -> int:
-        """2 on the smallest terminals, so that the state and the step stay; else up to 8."""
-        return max(2, min(8, self.height // 3))
+        """2 on the smallest terminals, so that the state and the step stay; else up to 9."""
+        return max(2, min(9, self.height // 2 - 1))
 
 
 def header_lines(view: RunView, room: Room, now: float, *, hint: str = "") -> list[Content]:
@@ -36,10 +36,12 @@ def header_lines(view: RunView, room: Room, now: float, *, hint: str = "") -> li
     lines = _state_lines(view, room.width, hint)
     below = [_progress_line(view, room.width), _numbers_line(view, room.width, now)]
     alarms = _alarm_lines(view, room.width)
-    if room.height < 8:
-        return (lines[:1] + below[:1] + alarms + lines[1:] + below[1:])[: room.lines]
     notes = [_note_line(view, room.width)] if view.notes and room.height >= 30 else []
-    return (lines + below + alarms + notes)[: room.lines]
+    shown = lines + below + alarms + notes
+    if len(shown) > room.lines:
+        # What can't wait comes first where there is no room for all.
+        shown = lines[:1] + below[:1] + alarms + lines[1:] + below[1:]
+    return shown[: room.lines]
 
 
 def state_content(view: RunView) -> Content:

@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 
 from console.app import ConsoleApp
-from console.ports import Clocks
+from console.follow import Clock
 from console.run_view import RunView
 from console.series import Series
 from tests.console import fixed_run
@@ -92,7 +92,7 @@ class Stage:
             self.follower,
             self.operations,
             self._changes(),
-            clocks=Clocks(wall=lambda: self.hands.wall, monotonic=lambda: self.hands.monotonic),
+            clock=Clock(wall=lambda: self.hands.wall, monotonic=lambda: self.hands.monotonic),
             is_read_only=is_read_only,
         )
         self.pilot: Pilot[str]

@@ -112,3 +112,12 @@ def test_many_alarms_are_counted_and_the_newest_numbers_stay() -> None:
 
 def test_a_clock_that_was_set_back_gives_no_negative_age() -> None:
     assert "113,900, < 1 min ago" in text_of(fixed_run.fixed_view(3), now=fixed_run.NOW - 9e6)
+
+
+def test_where_there_is_no_room_for_all_alarms_come_before_numbers_and_reasons() -> None:
+    view = replace(view_with("failed", "x " * 60, Severity.BAD), alarms=("the loss is NaN",))
+    lines = text_of(view, Room(width=38, height=10)).splitlines()
+    assert len(lines) == 4
+    assert "failed" in lines[0]
+    assert "113,942" in lines[1]
+    assert lines[2] == "✖ the loss is NaN"
