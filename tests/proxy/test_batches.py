@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.proxy.batches import count_rows, draw_rows, require_rows, rows_given
-from trainer.proxy.sources import SourceError
+from trainer.rundir.sources import SourceError
 
 CONTEXT = 4
 TOKENS = np.arange(101, dtype=np.uint16)  # 25 rows; row i starts with 4·i

@@ -12,10 +12,10 @@ from tests.proxy.conftest import small_documents
 from trainer.proxy import tokens as tokens_module
 from trainer.proxy.held_out import digest_of, survey
 from trainer.proxy.progress import Progress, ignore
-from trainer.proxy.sources import SourceError
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenizedSource, tokenize_source
 from trainer.rundir.settings import SourceSettings
+from trainer.rundir.sources import SourceError
 
 DOCUMENTS = small_documents(40)
 Load = Callable[..., TokenizedSource]

@@ -1,17 +1,14 @@
 """The bandit that picks each step's source: UCB1 over averaged rewards, with floors and caps."""
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from trainer.proxy.randomness import derive_uniform
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.policy import Earned, probabilities_of, weights_of
 from trainer.rundir.settings import ArmPolicy
 from trainer.rundir.state import ArmState, Zombie
-
-EXPLORATION = 1.0
-"""The factor of UCB1's exploration term (Auer et al. 2002 have 1)."""
 
 REWARD_MEMORY_PULLS = 20
 LOSS_MEMORY_PULLS = 50
@@ -45,16 +42,9 @@ def _moved(average: float | None, value: float | None, memory_pulls: int) -> flo
 class Bandit:
     """The arms of one phase; its state is a fold over the phase's loss records and nothing else.
 
-    Peter Auer, Nicolò Cesa-Bianchi, Paul Fischer: Finite-time Analysis of the Multiarmed Bandit
-    Problem (2002), with the mean reward replaced by a moving average, and the arm drawn in
-    proportion to its weight instead of the greatest taken:
-
-        tentative   = ema_reward + sqrt(2 ln(total pulls) / pulls), infinite before the first pull
-        weight      = min(max(tentative, floor), cap)
-        probability = weight / sum of weights
-
-    Only arms whose source exists now are in a sum. Others that the records, the policy or an
-    older `.state.json` know are zombies: counted and reported, but pulled by nothing.
+    Weights and probabilities are those of `trainer.rundir.policy`. Only arms whose source exists
+    now are in a sum. Others that the records, the policy or an older `.state.json` know are
+    zombies: counted and reported, but pulled by nothing.
     """
 
     def __init__(
@@ -124,14 +114,7 @@ class Bandit:
 
     def probabilities(self) -> dict[str, float]:
         """Of each arm whose source exists, in the order of their names; they add up to 1."""
-        weights = self._weights()
-        largest = max(weights.values())
-        if not largest:  # nothing earned and nothing to explore yet: equal among the allowed
-            weights = {name: float(self._bounds(name).cap > 0) for name in weights}
-            largest = 1.0
-        shares = {name: weight / largest for name, weight in weights.items()}
-        total = sum(shares.values())
-        return {name: share / total for name, share in shares.items()}
+        return probabilities_of(self._weights(), self._policy)
 
     def ema_loss(self, arm: str) -> float | None:
         """The arm's average loss of late, in nats a token; None before its first pull."""
@@ -167,17 +150,11 @@ class Bandit:
         return self._policy.get(name, ArmPolicy())
 
     def _weights(self) -> dict[str, float]:
-        weights = {}
-        for name, arm in self._live.items():
-            bounds = self._bounds(name)
-            weights[name] = min(max(self._tentative(arm), bounds.floor), bounds.cap)
-        return weights
-
-    def _tentative(self, arm: _Arm) -> float:
-        if not arm.pulls:
-            return math.inf
-        bonus = math.sqrt(2 * math.log(self._total_pulls) / arm.pulls)
-        return (arm.ema_reward or 0.0) + EXPLORATION * bonus
+        earned = {
+            name: Earned(pulls=arm.pulls, ema_reward=arm.ema_reward)
+            for name, arm in self._live.items()
+        }
+        return weights_of(earned, self._policy, self._total_pulls)
 
     def _view(self, name: str, arm: _Arm, weight: float, probability: float) -> ArmState:
         bounds = self._bounds(name)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainer.proxy.randomness import derive_seed
-from trainer.proxy.sources import SourceError
 from trainer.proxy.tokens import TokenArray
+from trainer.rundir.sources import SourceError
 
 
 def count_rows(tokens: TokenArray, *, context: int) -> int:

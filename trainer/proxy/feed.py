@@ -11,12 +11,12 @@ from trainer.proxy.bandit import Bandit
 from trainer.proxy.batches import draw_rows, require_rows, rows_given
 from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
-from trainer.proxy.sources import SourceError, source_stamp
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.records import Record
 from trainer.rundir.settings import ArmPolicy, Settings
+from trainer.rundir.sources import SourceError, source_stamp
 from trainer.rundir.state import ArmState
 
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from trainer.proxy.held_out import Survey, digest_of, survey
 from trainer.proxy.progress import Progress
-from trainer.proxy.sources import naming, read_documents, source_stamp
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.settings import SourceSettings
+from trainer.rundir.sources import naming, read_documents, source_stamp
 
 TokenArray: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
 
@@ -51,6 +51,8 @@ class _Index:
     held_out_documents: int
     train_tokens: int
     held_out_tokens: int
+    text_bytes: int = 0
+    """0: written by a version that did not keep it. With the tokens, the text's bytes a token."""
 
     @property
     def file_names(self) -> tuple[str, str]:
@@ -174,6 +176,7 @@ class _Encoding:
             held_out_documents=self.survey.held_out_documents,
             train_tokens=tokens[0],
             held_out_tokens=tokens[1],
+            text_bytes=self.survey.text_bytes,
         )
 
     def _encode(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import orjson
 
-from trainer.proxy.stdlib_text import READERS, stdlib_documents
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.settings import SourceSettings
+from trainer.rundir.stdlib_text import READERS, stdlib_documents
 
 JSON_LINES_SUFFIXES = {".jsonl", ".jsonlines", ".ndjson"}
 
@@ -24,7 +24,7 @@ PART_CHARACTERS = 16_384
 LONGEST_PART_CHARACTERS = 4 * PART_CHARACTERS
 """Text without blank lines is cut at a line's end after this many, a longer line wherever it is."""
 
-_PYTHON = "python:"
+PYTHON = "python:"
 
 
 class SourceError(SettingsError):
@@ -70,19 +70,19 @@ def source_stamp(source: SourceSettings, base: Path) -> str:
     Raises:
         SourceError: no such file, or an unknown `python:` name.
     """
-    if source.path.startswith(_PYTHON):
+    if source.path.startswith(PYTHON):
         stamp = _stdlib_name(source.path)
     else:
-        facts = [(path, path.stat()) for path in _matching_files(source, base)]
+        facts = [(path, path.stat()) for path in matching_files(source, base)]
         stamp = repr([(str(p), fact.st_size, fact.st_mtime_ns) for p, fact in facts])
     return hashlib.sha256(f"{source.field}\n{stamp}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _read_any(source: SourceSettings, base: Path) -> Iterator[str]:
-    if source.path.startswith(_PYTHON):
+    if source.path.startswith(PYTHON):
         yield from stdlib_documents(_stdlib_name(source.path))
         return
-    for path in _matching_files(source, base):
+    for path in matching_files(source, base):
         try:
             if path.suffix.lower() in JSON_LINES_SUFFIXES:
                 yield from _read_json_lines(path, source.field)
@@ -93,15 +93,20 @@ def _read_any(source: SourceSettings, base: Path) -> Iterator[str]:
 
 
 def _stdlib_name(path: str) -> str:
-    name = path.removeprefix(_PYTHON)
+    name = path.removeprefix(PYTHON)
     if name in READERS:
         return name
     nearest = difflib.get_close_matches(name, READERS, n=1, cutoff=0)[0]
-    known = ", ".join(_PYTHON + known for known in READERS)
-    raise SourceError(f"{path}: unknown; did you mean {_PYTHON}{nearest}? (known: {known})")
+    known = ", ".join(PYTHON + known for known in READERS)
+    raise SourceError(f"{path}: unknown; did you mean {PYTHON}{nearest}? (known: {known})")
 
 
-def _matching_files(source: SourceSettings, base: Path) -> list[Path]:
+def matching_files(source: SourceSettings, base: Path) -> list[Path]:
+    """The files of a source that is no `python:` one, in the order of their names.
+
+    Raises:
+        SourceError: there is none.
+    """
     pattern = base / Path(source.path).expanduser()
     if pattern.is_file():
         return [pattern]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from trainer.proxy import stdlib_text
-from trainer.proxy.sources import SourceError, read_documents, source_stamp
+from trainer.rundir import stdlib_text
 from trainer.rundir.settings import SourceSettings
+from trainer.rundir.sources import SourceError, read_documents, source_stamp
 
 
 def test_three_sources_carry_several_megabytes_and_share_no_docstring() -> None:

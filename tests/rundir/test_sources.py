@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from trainer.proxy.sources import (
+from trainer.rundir.outcomes import Exit
+from trainer.rundir.settings import SourceSettings
+from trainer.rundir.sources import (
     LONGEST_PART_CHARACTERS,
     PART_CHARACTERS,
     SourceError,
@@ -13,8 +15,6 @@ from trainer.proxy.sources import (
     read_documents,
     source_stamp,
 )
-from trainer.rundir.outcomes import Exit
-from trainer.rundir.settings import SourceSettings
 
 
 def _read(base: Path, path: str, field: str = "text") -> list[str]:
