@@ -14,12 +14,13 @@ import pytest
 
 import trainer.loop
 from trainer.cli import start
+from trainer.continuity import state_left_behind
 from trainer.loop import Training
 from trainer.reporter import Reporter
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import Exit
-from trainer.rundir.state import State, read_state
+from trainer.rundir.state import State
 from trainer.signals import Signals
 
 ROOT = Path(__file__).parents[1]
@@ -107,7 +108,7 @@ def train_here(
     A scripted action may raise to play a crash: nothing is saved then.
     """
     signals = signals or Signals()
-    before = read_state(run.state)
+    before = state_left_behind(run)
     reporter = Reporter(run.state, State(phase=run.current_phase(), pid=os.getpid()))
     real_step = trainer.loop.take_step
 

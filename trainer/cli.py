@@ -7,16 +7,17 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from trainer.continuity import compare_settings
+from trainer.continuity import compare_settings, state_left_behind
 from trainer.reporter import Reporter
 from trainer.rundir.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import EXIT_WORDS, Exit, RunError, SettingsError
+from trainer.rundir.pivot import refuse_if_half_done
 from trainer.rundir.presets import PRESETS
 from trainer.rundir.run_toml import flat_settings, load_settings
 from trainer.rundir.settings import Settings
-from trainer.rundir.state import State, read_state
+from trainer.rundir.state import State
 from trainer.signals import Signals
 
 _END = {
@@ -36,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         run = _find_run(arguments.run, arguments.preset)
         lock = TrainerLock(run.lock)
         try:
+            refuse_if_half_done(run)
             return _hold(run, signals)
         finally:
             lock.release()
@@ -68,7 +70,7 @@ def _find_run(path: Path, preset: str | None) -> RunDirectory:
 
 def _hold(run: RunDirectory, signals: Signals) -> Exit:
     """The whole life of a trainer that holds the lock; its end is in the state, in words."""
-    before = read_state(run.state)
+    before = state_left_behind(run)
     reporter = Reporter(run.state, State(phase=run.current_phase(), pid=os.getpid()))
     try:
         outcome = start(run, before, reporter, signals)
@@ -87,7 +89,8 @@ def start(run: RunDirectory, before: State | None, reporter: Reporter, signals: 
     """Train under a lock that is held already; the end is not yet in the state."""
     settings = load_settings(run.settings)
     now = flat_settings(settings)
-    changes = compare_settings(before.settings if before else {}, now)
+    is_pivoted = before is not None and before.phase != reporter.state.phase
+    changes = compare_settings(before.settings if before else {}, now, is_pivoted=is_pivoted)
     reporter.now(
         doing="starting",
         detail="loading torch",

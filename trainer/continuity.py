@@ -1,9 +1,13 @@
 """What changed since the last start: told where it is harmless, refused where it alters the run."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.policy_file import CHANGED_BY_PIVOT
+from trainer.rundir.state import State, read_state
 
 _ALTERING = (
     "seed",
@@ -20,15 +24,32 @@ _ALTERING = (
 """Settings that every later step depends on, by the beginning of their names."""
 
 
-def compare_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def state_left_behind(run: RunDirectory) -> State | None:
+    """What the last start left; in a new phase what the pivot archived, but without its arms."""
+    state = read_state(run.state)
+    phases = run.archived_phases()
+    if state is not None or not phases:
+        return state
+    archived = read_state(phases[-1][1] / run.state.name)
+    return None if archived is None else replace(archived, arms={}, zombies=())
+
+
+def compare_settings(
+    before: Mapping[str, Any], now: Mapping[str, Any], *, is_pivoted: bool = False
+) -> list[str]:
     """Each difference in words, where none alters the run; else `SettingsError` with all of them.
 
-    `before` is empty for a new run or phase: nothing to compare.
+    `before` is empty for a new run: nothing to compare. `is_pivoted`: it is of the phase before,
+    so what a pivot may change is no surprise.
     """
     if not before:
         return []
     changes = _differences(before, now)
-    altering = [text for name, text in changes if name.startswith(_ALTERING)]
+    altering = [
+        text
+        for name, text in changes
+        if name.startswith(_ALTERING) and not (is_pivoted and name.startswith(CHANGED_BY_PIVOT))
+    ]
     if altering:
         raise SettingsError(
             "run.toml was changed since the last start in what alters the run: "
@@ -39,12 +60,15 @@ def compare_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
 
 
 def compare_environment(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Each difference that may make the steps from here on differ in their last bits."""
-    if not before:
-        return []
+    """Each difference that may make the steps from here on differ in their last bits.
+
+    What only one of them has is no difference: a source that a pivot added, or removed.
+    """
+    both = before.keys() & now.keys()
     return [
         f"{text}: the steps from here on need not repeat bit for bit"
-        for _, text in _differences(before, now)
+        for name, text in _differences(before, now)
+        if name in both
     ]
 
 

@@ -59,6 +59,8 @@ class LossHistory:
             self._array.append(record)
             return None
         is_proven = all(_same(before.get(key), record[key]) for key in ("loss", "grad_norm"))
+        # an equal step of another phase is appended, too: this phase's bandit is folded from it
+        is_proven = is_proven and before.get("phase") == record.get("phase")
         counted = "proven" if is_proven else "differing"
         self.replay = dataclasses.replace(
             self.replay, **{counted: getattr(self.replay, counted) + 1}

@@ -11,6 +11,7 @@ from trainer.history import LossHistory
 from trainer.proxy.feed import Feed, Pull
 from trainer.reporter import Reporter
 from trainer.rundir.outcomes import Exit, NonFiniteError
+from trainer.rundir.pivot import HoldMode
 from trainer.rundir.records import Record
 from trainer.rundir.settings import Settings
 from trainer.signals import Signals
@@ -29,8 +30,8 @@ class Training:
     checkpointer: Checkpointer
     reporter: Reporter
     signals: Signals
-    must_hold: Callable[[], bool] = field(default=lambda: False)
-    """Whether a pivot wants the run held after the checkpoint just written."""
+    hold_wanted: Callable[[], HoldMode | None] = field(default=lambda: None)
+    """Whether and where a pivot wants the run held."""
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
 
@@ -49,7 +50,7 @@ def train(training: Training) -> Exit:
             training.checkpointer.settle()
             cause = checkpoint_due(training)
         checkpoint(training, cause)
-        if training.must_hold():
+        if cause == "pivot":
             training.checkpointer.require_saved()
             return Exit.HELD
     if training.engine.step > 0:
@@ -128,11 +129,15 @@ def checkpoint_due(training: Training) -> str:
         return "stop"
     if step == settings.train.total_steps:
         return "end"
-    if step % settings.checkpoint.every == 0:
-        return "cadence"
-    if signals.n_checkpoints > training.checkpointer.requests_taken:
-        return "signal"
-    return ""
+    is_boundary = step % settings.checkpoint.every == 0
+    is_asked = signals.n_checkpoints > training.checkpointer.requests_taken
+    if not is_boundary and not is_asked:
+        return ""
+    hold = training.hold_wanted()
+    if hold is None:
+        return "cadence" if is_boundary else "signal"
+    # a request while a pivot waits for the boundary is answered by the boundary's checkpoint
+    return "pivot" if is_boundary or hold is HoldMode.NOW else ""
 
 
 def checkpoint(training: Training, cause: str) -> None:

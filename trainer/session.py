@@ -13,6 +13,7 @@ from trainer.reporter import Reporter
 from trainer.rundir.checkpoint import Checkpoint, list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
+from trainer.rundir.pivot import hold_wanted
 from trainer.rundir.records import Repair
 from trainer.rundir.settings import Settings
 from trainer.rundir.state import State
@@ -83,6 +84,7 @@ def _open(
         checkpointer=checkpointer,
         reporter=reporter,
         signals=signals,
+        hold_wanted=lambda: hold_wanted(run),
     )
     reporter.now(**view(training))
     _say_where(engine, newest, reporter)
@@ -113,16 +115,29 @@ def _open_feed(
         reporter.soon(lambda: {"detail": f"{what}: {fraction:.0%}"})
 
     past = list(history.past())
-    phase = reporter.state.phase
-    return open_feed(
+    phase, step = reporter.state.phase, reporter.state.step
+    phase_start = next((r["step"] - 1 for r in past if r.get("phase") == phase), step)
+    reporter.now(phase_start_step=phase_start)
+    feed = open_feed(
         run,
         settings,
         phase=phase,
         past=past,
         remembered=before.arms if before else {},
-        is_new=all(record.get("phase") != phase for record in past),
+        is_new=phase_start == step,
         progress=progress,
     )
+    if phase > 1 and phase_start == step:
+        _tell_sources(feed, reporter)
+    return feed
+
+
+def _tell_sources(feed: Feed, reporter: Reporter) -> None:
+    """Where each source goes on in a phase's first step: by its name, over all phases."""
+    for name in feed.sources:
+        given = feed.rows_given(name)
+        where = f"goes on after {given:,} rows given" if given else "starts at its first row"
+        reporter.note(f"phase {reporter.state.phase}: source {name} {where}")
 
 
 def _tell_repair(reporter: Reporter, repair: Repair | None) -> None:

@@ -71,6 +71,10 @@ class Feed:
             pull.arm, loss=loss, reward=reward, tokens=self._settings.train.batch_tokens
         )
 
+    def rows_given(self, name: str) -> int:
+        """Rows that the source has given over all phases."""
+        return self._given[name]
+
     def held_out(self) -> dict[str, TokenArray]:
         """Held-out tokens by source: no batch ever draws from them."""
         return {name: source.held_out for name, source in self.sources.items()}

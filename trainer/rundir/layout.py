@@ -66,6 +66,10 @@ class RunDirectory:
     def lock(self) -> Path:
         return self.path / "trainer.lock"
 
+    def phase_archive(self, phase: int) -> Path:
+        """The folder of a phase that a pivot ended, or will end."""
+        return self.archive / f"phase_{phase:03d}"
+
     def archived_phases(self) -> list[tuple[int, Path]]:
         """(phase number, folder) of each phase that a pivot ended, oldest first."""
         if not self.archive.is_dir():

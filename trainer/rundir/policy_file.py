@@ -26,7 +26,8 @@ from trainer.rundir.settings import ArmPolicy, Settings, SourceSettings
 from trainer.rundir.sources import PYTHON, naming, source_stamp
 
 _KEYS = ("note", "remove", "policy", "sources")
-_CHANGED_BY_PIVOT = ("sources.", "policy.")
+CHANGED_BY_PIVOT = ("sources.", "policy.")
+"""What a pivot may change, by the beginning of the settings' names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ def require_policy_only(old: Settings, new: Settings) -> None:
     others = [
         name
         for name in dict.fromkeys((*before, *after))
-        if before.get(name) != after.get(name) and not name.startswith(_CHANGED_BY_PIVOT)
+        if before.get(name) != after.get(name) and not name.startswith(CHANGED_BY_PIVOT)
     ]
     if others:
         raise SettingsError(
