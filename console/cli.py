@@ -8,7 +8,8 @@ from pathlib import Path
 from console.follow import Follower, reasons_to_look
 from console.operations import Operations
 from console.process import presence_of
-from console.verbs import VERBS, say
+from console.verb import say
+from console.verbs import VERBS
 from trainer.rundir.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, RunError, SettingsError

@@ -25,6 +25,7 @@ from trainer.rundir.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import Holder
 from trainer.rundir.outcomes import RunError
+from trainer.rundir.pivot import refuse_if_half_done
 from trainer.rundir.settings import Settings
 from trainer.rundir.state import State, read_state
 
@@ -107,8 +108,7 @@ class Operations:
         settings, mistake = read_settings(self.run.settings)
         if settings is None:
             raise RefusedError(mistake)
-        if self.run.pivot.exists():
-            raise RefusedError(f"a pivot is half done ({self.run.pivot}): continue or undo it")
+        refuse_if_half_done(self.run)
         command = self.command or settings.trainer.command
         self._refuse_if_finished(settings, is_foreign=bool(command))
         self.launched = launch_trainer(self.run, command)

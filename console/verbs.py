@@ -3,35 +3,20 @@ stderr.
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import orjson
 
 from console.follow import Follower
-from console.formatting import escape_control
 from console.operations import Operations
+from console.pivot_verb import PIVOT
 from console.report import NEEDS_ATTENTION, NOT_RUNNING, as_json, as_text, exit_code_of
 from console.run_view import RequestStage, RunView
+from console.verb import Verb, say
 from trainer.rundir.layout import RunDirectory
 
 _POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verb:
-    """One verb: what the command line says of it, and what it does."""
-
-    help: str
-    act: Callable[[RunDirectory, argparse.Namespace], int]
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-
-
-def say(message: str) -> None:
-    """A line for a person, on stderr."""
-    print(escape_control(message), file=sys.stderr, flush=True)
 
 
 def look_at_all(follower: Follower) -> RunView:
@@ -133,4 +118,5 @@ VERBS: dict[str, Verb] = {
         act=stop,
         add_arguments=_takes_timeout,
     ),
+    "pivot": PIVOT,
 }

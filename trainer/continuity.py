@@ -45,11 +45,9 @@ def compare_settings(
     if not before:
         return []
     changes = _differences(before, now)
-    altering = [
-        text
-        for name, text in changes
-        if name.startswith(_ALTERING) and not (is_pivoted and name.startswith(CHANGED_BY_PIVOT))
-    ]
+    if is_pivoted:
+        changes = [(name, text) for name, text in changes if not name.startswith(CHANGED_BY_PIVOT)]
+    altering = [text for name, text in changes if name.startswith(_ALTERING)]
     if altering:
         raise SettingsError(
             "run.toml was changed since the last start in what alters the run: "

@@ -151,11 +151,12 @@ def checkpoint(training: Training, cause: str) -> None:
 
 def view(training: Training) -> dict[str, object]:
     """What `.state.json` shows of a run under way."""
+    replay = training.history.replay
     return {
         "step": training.engine.step,
         "arms": training.feed.bandit.arms(),
         "zombies": training.feed.bandit.zombies(),
-        "replay": training.history.replay if training.history.replay.last_step else None,
+        "replay": replay if replay.last_step >= replay.first_step else None,
     }
 
 

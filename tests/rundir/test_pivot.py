@@ -28,8 +28,8 @@ from trainer.rundir.pivot_stages import (
     archive,
     commit,
     finish,
+    first_record,
     hold,
-    new_record,
     restart,
     roll_back,
 )
@@ -186,11 +186,11 @@ def test_finished_pivot_lies_beside_what_it_archived_and_protects_its_boundary(
 ) -> None:
     request(run)
     pivot = go_on(run)
-    assert new_record(run, pivot) is None
+    assert first_record(run, pivot) is None
     losses = RecordArray(run.loss)
     losses.append({"step": 5, "phase": 2, "loss": 0.2})
     losses.close()
-    first = new_record(run, pivot)
+    first = first_record(run, pivot)
     assert first is not None
     finish(run, pivot, first, 6.0)
     assert not run.pivot.exists()
@@ -249,7 +249,7 @@ def start_new_phase_in_vain(run: RunDirectory) -> None:
         (run.path / name).write_bytes(vain)
 
 
-ENDS = {"continue": go_on, "roll back": go_back}
+ENDS: dict[str, Callable[[RunDirectory], object]] = {"continue": go_on, "roll back": go_back}
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")

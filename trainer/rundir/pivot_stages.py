@@ -15,7 +15,7 @@ from pathlib import Path
 
 from trainer.rundir.atomic import sync_directory, write_atomic
 from trainer.rundir.checkpoint import Checkpoint
-from trainer.rundir.last_record import last_record
+from trainer.rundir.last_record import last_record, tail_records
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.pivot import (
@@ -79,10 +79,13 @@ def restart(run: RunDirectory, pivot: Pivot, t: float) -> Pivot:
     return write_pivot(run, pivot.at(Stage.RESTARTED, t))
 
 
-def new_record(run: RunDirectory, pivot: Pivot) -> Record | None:
-    """The newest loss record, if it is of the new phase; None if that has none yet."""
-    newest = last_record(run.loss)
-    return None if pivot.held is None or newest == pivot.held.last_record else newest
+def first_record(run: RunDirectory, pivot: Pivot) -> Record | None:
+    """The first loss record of the new phase; None if that has none yet."""
+    records = tail_records(run.loss)
+    before = pivot.held.last_record if pivot.held is not None else None
+    if before in records:
+        records = records[records.index(before) + 1 :]
+    return records[0] if records else None
 
 
 def finish(run: RunDirectory, pivot: Pivot, first: Record, t: float) -> Pivot:
@@ -101,7 +104,7 @@ def roll_back(run: RunDirectory, pivot: Pivot, t: float) -> None:
 
     Raises `HistoryError` once the new phase has a step: then it can't be taken back.
     """
-    if new_record(run, pivot) is not None and pivot.stage is Stage.RESTARTED:
+    if pivot.stage is Stage.RESTARTED and first_record(run, pivot) is not None:
         raise HistoryError(
             f"{run.path}: the new phase has trained a step already, so the pivot can't be taken"
             " back; continue it, and make another one that changes the policy back"

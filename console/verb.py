@@ -1,0 +1,23 @@
+"""What a verb of the command line is, and how it speaks to a person."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from console.formatting import escape_control
+from trainer.rundir.layout import RunDirectory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """One verb: what the command line says of it, and what it does."""
+
+    help: str
+    act: Callable[[RunDirectory, argparse.Namespace], int]
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+
+
+def say(message: str) -> None:
+    """A line for a person, on stderr."""
+    print(escape_control(message), file=sys.stderr, flush=True)
