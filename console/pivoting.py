@@ -5,7 +5,7 @@ next walk goes on from the journal.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from console.operations import Operations, Outcome
 from console.pivot_plan import Plan
@@ -72,7 +72,7 @@ class Pivoting:
         )
         return self._told(requested(pivot, load_settings(self.run.settings).checkpoint.every))
 
-    def walk(self) -> Iterator[Progress]:
+    def walk(self) -> Generator[Progress, None, None]:
         """Go on from the journal's stage to the new phase's first step.
 
         Ends with the first loss of the new phase beside the last of the old. May be given up at
