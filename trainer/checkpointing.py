@@ -85,16 +85,28 @@ class Checkpointer:
         if self.newest_step == step:
             self._answer(requests)
             return
-        self._reporter.now(doing="saving", step=step, detail=checkpoint_name(step))
-        self._begun = _Begun(step=step, cause=cause, requests=requests)
-        try:
-            self._history.flush()
-        except OSError as error:
-            self._failed(self._begun, error)
-            return
-        self._saver.begin(step)
-        self.audit(cause)
-        self.settle()
+        if self._begin(cause, requests):
+            self.audit(cause)
+            self.settle()
+
+    def rescue(self) -> str:
+        """After an error: save the last finished step; why not, if that can't be done.
+
+        Its audit is left to the next start.
+        """
+        step = self._engine.step
+        self._settle_save(wait=True)
+        if self.newest_step == step or not step:
+            return ""
+        if not self._engine.is_whole:
+            return f"the error came in the middle of update {step + 1:,}"
+        if self._history.step != step:
+            return f"step {step:,} has no record in the history"
+        if not self._engine.parameters.are_finite:
+            return f"the weights of step {step:,} are not finite"
+        if self._begin("emergency", self.requests_taken):
+            self._settle_save(wait=True)
+        return "" if self.newest_step == step else "it could not be written"
 
     def settle(self, *, wait: bool = False) -> None:
         """Report a save that has ended, and put its audit on file; `wait` for one under way.
@@ -148,6 +160,19 @@ class Checkpointer:
                 self._newest_sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             self.audit("owed")
             self.settle()
+
+    def _begin(self, cause: str, requests: int) -> bool:
+        """Start the save of the engine's step; `False`, and an alarm, if its history can't be."""
+        step = self._engine.step
+        self._reporter.now(doing="saving", step=step, detail=checkpoint_name(step))
+        self._begun = _Begun(step=step, cause=cause, requests=requests)
+        try:
+            self._history.flush()
+        except OSError as error:
+            self._failed(self._begun, error)
+            return False
+        self._saver.begin(step)
+        return True
 
     def close(self) -> None:
         """Let a save under way end, and put on file what is known of it."""

@@ -35,6 +35,8 @@ class LossHistory:
         self._past = [record for number, record in records.items() if number <= step]
         self._ahead = {number: record for number, record in records.items() if number > step}
         self.ema = _float(self._past[-1], "ema") if self._past else None
+        self.step = step
+        """The last step that the history knows, on file or waiting for room."""
         self.replay = Replay(first_step=step + 1, last_step=max(self._ahead, default=step))
 
     def past(self) -> Iterator[Record]:
@@ -54,6 +56,7 @@ class LossHistory:
         written with the next.
         """
         self.ema = record["ema"]
+        self.step = record["step"]
         before = self._ahead.pop(record["step"], None)
         if before is None:
             self._array.append(record)
