@@ -13,14 +13,16 @@ from trainer.proxy.gate import judge
 from trainer.reporter import Reporter
 from trainer.rundir.checkpoint import Checkpoint, Written, checkpoint_name
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import GateError, SaveError
+from trainer.rundir.outcomes import GateError, HistoryError, SaveError
 from trainer.rundir.records import Record, RecordArray, load_records
 from trainer.rundir.settings import Settings
 from trainer.rundir.state import Save
+from trainer.rundir.thinning import plan_of, thin
 from trainer.saving import Saver
 
 SAVE_ALARM = "checkpoint not saved"
 AUDIT_ALARM = "audit not written"
+THIN_ALARM = "checkpoints not thinned"
 
 
 class AuditSkipped(Exception):  # noqa: N818 - a wish of the operator, no error
@@ -117,6 +119,7 @@ class Checkpointer:
         if self._audit is not None and self._audit["step"] == self.newest_step:
             record, self._audit = self._audit, None
             self._write_audit(record)
+            self._thin()
             self._judge()
 
     def require_saved(self) -> None:
@@ -275,6 +278,21 @@ class Checkpointer:
             self._reporter.alarm(AUDIT_ALARM, f"step {record['step']:,}: {error.strerror}")
         else:
             self._reporter.over(AUDIT_ALARM)
+
+    def _thin(self) -> None:
+        """Let go what retention allows: the newest checkpoint and its audit are durable by now."""
+        if not self._settings.checkpoint.keep_last:
+            return
+        try:
+            plan = plan_of(self._run, self._settings, self._history.nonfinite_steps)
+            thin(plan)
+        except (OSError, HistoryError) as error:
+            self._reporter.alarm(THIN_ALARM, str(error))
+            return
+        self._reporter.over(THIN_ALARM)
+        if plan.going:
+            names = ", ".join(checkpoint.path.name for checkpoint in plan.going)
+            self._reporter.say(f"thinned {names}: {plan.freed_bytes:,} bytes")
 
     def _judge(self) -> None:
         settings = self._settings
