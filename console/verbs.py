@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from console import upkeep
 from console.follow import Follower
 from console.formatting import escape_control
 from console.operations import Operations
@@ -132,5 +133,20 @@ VERBS: dict[str, Verb] = {
         help="ask the trainer to save and end, wait until it is gone, print the newest checkpoint",
         act=stop,
         add_arguments=_takes_timeout,
+    ),
+    "verify": Verb(
+        help="check every file of the run; exit 0 all well, 1 something is not",
+        act=upkeep.verify_run,
+        add_arguments=upkeep.add_verify_arguments,
+    ),
+    "thin": Verb(
+        help="show which checkpoints may go; with --yes, delete them",
+        act=upkeep.thin_run,
+        add_arguments=upkeep.add_thin_arguments,
+    ),
+    "service": Verb(
+        help="print a systemd unit that trains the run",
+        act=upkeep.print_service,
+        add_arguments=upkeep.add_service_arguments,
     ),
 }

@@ -29,6 +29,8 @@ class Training:
     checkpointer: Checkpointer
     reporter: Reporter
     signals: Signals
+    last_step: int
+    """Where to end: the run's last step, or one before it."""
     must_hold: Callable[[], bool] = field(default=lambda: False)
     """Whether a pivot wants the run held after the checkpoint just written."""
     monotonic: Callable[[], float] = time.monotonic
@@ -40,8 +42,8 @@ def train(training: Training) -> Exit:
 
     Raises `NonFiniteError`, `GateError`, or `SaveError` where the last save failed.
     """
-    settings, signals = training.settings, training.signals
-    while training.engine.step < settings.train.total_steps and not signals.wants_stop:
+    signals = training.signals
+    while training.engine.step < training.last_step and not signals.wants_stop:
         training.reporter.now(doing="training", detail="")
         cause = ""
         while not cause:
@@ -126,7 +128,7 @@ def checkpoint_due(training: Training) -> str:
     step, settings, signals = training.engine.step, training.settings, training.signals
     if signals.wants_stop:
         return "stop"
-    if step == settings.train.total_steps:
+    if step == training.last_step:
         return "end"
     if step % settings.checkpoint.every == 0:
         return "cadence"

@@ -29,8 +29,10 @@ def run_trainer(
     before: State | None,
     reporter: Reporter,
     signals: Signals,
+    until: int | None = None,
 ) -> Exit:
-    """Resume from the newest checkpoint and train; `before`: the state the last start left.
+    """Resume from the newest checkpoint and train; `before`: the state the last start left;
+    `until`: a step to end after, before the last.
 
     Raises the errors of `outcomes`; whatever ends it, the files are as the contract says.
     """
@@ -39,6 +41,8 @@ def run_trainer(
     except StopRequested:
         reporter.say("stopped while starting: nothing was trained, nothing to save")
         return signals.stop_exit or Exit.TERMINATED
+    if until is not None:
+        training.last_step = min(training.last_step, until)
     try:
         return train(training)
     except RunError:
@@ -105,6 +109,7 @@ def _open(
         checkpointer=checkpointer,
         reporter=reporter,
         signals=signals,
+        last_step=settings.train.total_steps,
     )
     reporter.now(**view(training))
     _say_where(engine, newest, reporter)

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.record_lines import parse_json
 
 
 def protected_steps(run: RunDirectory) -> dict[int, str]:
@@ -18,7 +19,7 @@ def protected_steps(run: RunDirectory) -> dict[int, str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        written = parse_json(path.read_bytes())
+        written = orjson.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
     return written if isinstance(written, dict) else {}
