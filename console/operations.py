@@ -26,8 +26,10 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import Holder
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot import refuse_if_half_done
+from trainer.rundir.retention import Plan
 from trainer.rundir.settings import Settings
 from trainer.rundir.state import State, read_state
+from trainer.rundir.thinning import thin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,10 @@ class Operations:
     def stop(self) -> Outcome:
         """Ask the trainer to finish its step, write a checkpoint and end; once a trainer."""
         return self._guarded("stop", self._stop)
+
+    def thin(self, plan: Plan) -> Outcome:
+        """Delete the checkpoints that the plan lets go."""
+        return self._guarded("thin", lambda: self._thin(plan))
 
     def _guarded(self, action: str, operate: Callable[[], "Done"]) -> Outcome:
         with self._one_at_a_time:
@@ -154,6 +160,11 @@ class Operations:
         self._stopped = send(self.run, Ask.STOP)
         message = "stop requested: the trainer finishes its step, writes a checkpoint and ends"
         return Done(message, self._stopped.pid)
+
+    def _thin(self, plan: Plan) -> "Done":
+        freed = formatting.size(thin(plan))
+        names = ", ".join(checkpoint.path.name for checkpoint in plan.going)
+        return Done(f"{len(plan.going)} checkpoints deleted, {freed} freed: {names}", 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,12 @@ class LaunchedTrainer:
         """`None` while it lives; -N if signal N killed it. Reaps it; never waits."""
         return self.process.poll()
 
-    def wait(self, timeout_seconds: float) -> int | None:
+    def kill(self) -> None:
+        """End it at once, nothing saved: for a trainer whose run is thrown away."""
+        self.process.kill()
+        self.process.wait()
+
+    def wait(self, timeout_seconds: float | None) -> int | None:
         """Its exit code, waited for; `None` if it still lives at the timeout."""
         try:
             return self.process.wait(timeout_seconds)
@@ -113,7 +118,9 @@ def exit_words(code: int) -> str:
     return f"exit code {code}"
 
 
-def launch_trainer(run: RunDirectory, command: Sequence[str] = ()) -> LaunchedTrainer:
+def launch_trainer(
+    run: RunDirectory, command: Sequence[str] = (), *, arguments: Sequence[str] = ()
+) -> LaunchedTrainer:
     """Start a trainer that outlives this process: own session, no stdin, output to trainer.log.
 
     Without a command it is andrea-trainer, in the run directory; SIGUSR1, SIGTERM and SIGINT
@@ -121,15 +128,16 @@ def launch_trainer(run: RunDirectory, command: Sequence[str] = ()) -> LaunchedTr
     the run in `ANDREA_RUN`, and takes signals as any program does; `trainer.lock` is locked for
     it and stays so for as long as it lives. Raises `OSError`, or `LockedError` for the latter.
     """
-    return _launch_foreign(run, command) if command else _launch_own(run)
+    if command:
+        return _launch_foreign(run, command)
+    return _launch_own(run, arguments)
 
 
-def _launch_own(run: RunDirectory) -> LaunchedTrainer:
-    # -P: a file `trainer.py` in the working directory must not be taken for the package.
-    command = [sys.executable, "-P", "-m", "trainer", str(run.path.absolute())]
+def _launch_own(run: RunDirectory, arguments: Sequence[str]) -> LaunchedTrainer:
+    command = [*own_command(run), *arguments]
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED_UNTIL_TAKEN)
     try:
-        return _spawn(run, command, environment=_own_environment(), directory=run.path)
+        return _spawn(run, command, environment=own_environment(), directory=run.path)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
 
@@ -172,7 +180,13 @@ def _spawn(
     return LaunchedTrainer(process=process)
 
 
-def _own_environment() -> dict[str, str]:
+def own_command(run: RunDirectory) -> list[str]:
+    """What starts andrea-trainer on the run."""
+    # -P: a file `trainer.py` in the working directory must not be taken for the package.
+    return [sys.executable, "-P", "-m", "trainer", str(run.path.absolute())]
+
+
+def own_environment() -> dict[str, str]:
     """Lets the child find the very package that this process uses, wherever it starts."""
     root = str(Path(trainer.__file__).resolve().parent.parent)
     if root in (*site.getsitepackages(), site.getusersitepackages()):

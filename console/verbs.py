@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import orjson
 
+from console import upkeep
 from console.follow import Follower
 from console.operations import Operations
 from console.pivot_verb import PIVOT
@@ -119,4 +120,19 @@ VERBS: dict[str, Verb] = {
         add_arguments=_takes_timeout,
     ),
     "pivot": PIVOT,
+    "verify": Verb(
+        help="check every file of the run; exit 0 all well, 1 something is not",
+        act=upkeep.verify_run,
+        add_arguments=upkeep.add_verify_arguments,
+    ),
+    "thin": Verb(
+        help="show which checkpoints may go; with --yes, delete them",
+        act=upkeep.thin_run,
+        add_arguments=upkeep.add_thin_arguments,
+    ),
+    "service": Verb(
+        help="print a systemd unit that trains the run",
+        act=upkeep.print_service,
+        add_arguments=upkeep.add_service_arguments,
+    ),
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
+import torch
 
 import trainer.loop
 from trainer.cli import start
@@ -24,6 +25,8 @@ from trainer.rundir.state import State
 from trainer.signals import Signals
 
 ROOT = Path(__file__).parents[1]
+
+torch.set_num_threads(1)  # of several, most of the time of so small a model is waiting
 
 _TOML = """
 seed = 7
@@ -137,8 +140,8 @@ def ask_checkpoint(training: Training) -> None:
     training.signals.on_checkpoint(signal.SIGUSR1, None)
 
 
-class Crashed(Exception):  # noqa: N818 - a role in a play, no error of ours
-    """Plays a process that ends without a word."""
+class Crashed(BaseException):
+    """Plays a process that ends without a word: nothing that catches an `Exception` sees it."""
 
 
 def crash(training: Training) -> None:
@@ -151,6 +154,7 @@ def start_trainer(run: RunDirectory, *arguments: str) -> subprocess.Popen[bytes]
         return subprocess.Popen(
             [sys.executable, "-m", "trainer", str(run.path), *arguments],
             cwd=ROOT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -13,14 +13,16 @@ from trainer.proxy.gate import judge
 from trainer.reporter import Reporter
 from trainer.rundir.checkpoint import Checkpoint, Written, checkpoint_name
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import GateError, SaveError
+from trainer.rundir.outcomes import GateError, HistoryError, SaveError
 from trainer.rundir.records import Record, RecordArray, load_records
 from trainer.rundir.settings import Settings
 from trainer.rundir.state import Save
+from trainer.rundir.thinning import plan_of, thin
 from trainer.saving import Saver
 
 SAVE_ALARM = "checkpoint not saved"
 AUDIT_ALARM = "audit not written"
+THIN_ALARM = "checkpoints not thinned"
 
 
 class AuditSkipped(Exception):  # noqa: N818 - a wish of the operator, no error
@@ -85,16 +87,28 @@ class Checkpointer:
         if self.newest_step == step:
             self._answer(requests)
             return
-        self._reporter.now(doing="saving", step=step, detail=checkpoint_name(step))
-        self._begun = _Begun(step=step, cause=cause, requests=requests)
-        try:
-            self._history.flush()
-        except OSError as error:
-            self._failed(self._begun, error)
-            return
-        self._saver.begin(step)
-        self.audit(cause)
-        self.settle()
+        if self._begin(cause, requests):
+            self.audit(cause)
+            self.settle()
+
+    def rescue(self) -> str:
+        """After an error: save the last finished step; why not, if that can't be done.
+
+        Its audit is left to the next start.
+        """
+        step = self._engine.step
+        self._settle_save(wait=True)
+        if self.newest_step == step or not step:
+            return ""
+        if not self._engine.is_whole:
+            return f"the error came in the middle of update {step + 1:,}"
+        if self._history.step != step:
+            return f"step {step:,} has no record in the history"
+        if not self._engine.parameters.are_finite:
+            return f"the weights of step {step:,} are not finite"
+        if self._begin("emergency", self.requests_taken):
+            self._settle_save(wait=True)
+        return "" if self.newest_step == step else "it could not be written"
 
     def settle(self, *, wait: bool = False) -> None:
         """Report a save that has ended, and put its audit on file; `wait` for one under way.
@@ -105,6 +119,7 @@ class Checkpointer:
         if self._audit is not None and self._audit["step"] == self.newest_step:
             record, self._audit = self._audit, None
             self._write_audit(record)
+            self._thin()
             self._judge()
 
     def require_saved(self) -> None:
@@ -148,6 +163,19 @@ class Checkpointer:
                 self._newest_sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             self.audit("owed")
             self.settle()
+
+    def _begin(self, cause: str, requests: int) -> bool:
+        """Start the save of the engine's step; `False`, and an alarm, if its history can't be."""
+        step = self._engine.step
+        self._reporter.now(doing="saving", step=step, detail=checkpoint_name(step))
+        self._begun = _Begun(step=step, cause=cause, requests=requests)
+        try:
+            self._history.flush()
+        except OSError as error:
+            self._failed(self._begun, error)
+            return False
+        self._saver.begin(step)
+        return True
 
     def close(self) -> None:
         """Let a save under way end, and put on file what is known of it."""
@@ -250,6 +278,21 @@ class Checkpointer:
             self._reporter.alarm(AUDIT_ALARM, f"step {record['step']:,}: {error.strerror}")
         else:
             self._reporter.over(AUDIT_ALARM)
+
+    def _thin(self) -> None:
+        """Let go what retention allows: the newest checkpoint and its audit are durable by now."""
+        if not self._settings.checkpoint.keep_last:
+            return
+        try:
+            plan = plan_of(self._run, self._settings, self._history.nonfinite_steps)
+            thin(plan)
+        except (OSError, HistoryError) as error:
+            self._reporter.alarm(THIN_ALARM, str(error))
+            return
+        self._reporter.over(THIN_ALARM)
+        if plan.going:
+            names = ", ".join(checkpoint.path.name for checkpoint in plan.going)
+            self._reporter.say(f"thinned {names}: {plan.freed_bytes:,} bytes")
 
     def _judge(self) -> None:
         settings = self._settings

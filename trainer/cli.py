@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         lock = TrainerLock(run.lock)
         try:
             refuse_if_half_done(run)
-            return _hold(run, signals)
+            return _hold(run, signals, arguments.until)
         finally:
             lock.release()
     except RunError as error:
@@ -56,6 +56,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--preset", choices=list(PRESETS), help="make the run with this preset if it isn't there"
     )
+    parser.add_argument(
+        "--until", type=int, metavar="STEP", help="train no further than to this step, save, exit 0"
+    )
     return parser.parse_args(argv)
 
 
@@ -68,12 +71,12 @@ def _find_run(path: Path, preset: str | None) -> RunDirectory:
     return ensure_run(path, preset=preset)[0]
 
 
-def _hold(run: RunDirectory, signals: Signals) -> Exit:
+def _hold(run: RunDirectory, signals: Signals, until: int | None) -> Exit:
     """The whole life of a trainer that holds the lock; its end is in the state, in words."""
     before = state_left_behind(run)
     reporter = Reporter(run.state, State(phase=run.current_phase(), pid=os.getpid()))
     try:
-        outcome = start(run, before, reporter, signals)
+        outcome = start(run, before, reporter, signals, until=until)
     except RunError as error:
         _end(reporter, error.exit_code, str(error))
         raise
@@ -85,8 +88,18 @@ def _hold(run: RunDirectory, signals: Signals) -> Exit:
     return outcome
 
 
-def start(run: RunDirectory, before: State | None, reporter: Reporter, signals: Signals) -> Exit:
-    """Train under a lock that is held already; the end is not yet in the state."""
+def start(
+    run: RunDirectory,
+    before: State | None,
+    reporter: Reporter,
+    signals: Signals,
+    *,
+    until: int | None = None,
+) -> Exit:
+    """Train under a lock that is held already; the end is not yet in the state.
+
+    `until`: a step to end after, before the run's last.
+    """
     settings = load_settings(run.settings)
     now = flat_settings(settings)
     is_pivoted = before is not None and before.phase != reporter.state.phase
@@ -100,7 +113,7 @@ def start(run: RunDirectory, before: State | None, reporter: Reporter, signals: 
     )
     for change in changes:
         reporter.note(change)
-    return _train(run, settings, before, reporter, signals)
+    return _train(run, settings, before, reporter, signals, until)
 
 
 def _train(
@@ -109,11 +122,14 @@ def _train(
     before: State | None,
     reporter: Reporter,
     signals: Signals,
+    until: int | None,
 ) -> Exit:
     # torch takes seconds to load: handlers, lock and settings come first
     from trainer.session import run_trainer  # noqa: PLC0415
 
-    return run_trainer(run, settings, before=before, reporter=reporter, signals=signals)
+    return run_trainer(
+        run, settings, before=before, reporter=reporter, signals=signals, until=until
+    )
 
 
 def _end(reporter: Reporter, code: Exit, reason: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records import Record, RecordArray, canonical, load_records
 from trainer.rundir.state import Replay
+from trainer.rundir.thinning import nonfinite_steps
 
 EMA_DECAY = 0.98
 """Of the loss EMA in the records: a window of about 50 steps."""
@@ -32,9 +33,13 @@ class LossHistory:
         self.repair = self._array.repair
         self.attempt = 1 + max((_int(record, "attempt") for record in records.values()), default=0)
         self._array.records = []
+        self.nonfinite_steps = nonfinite_steps(loaded.records)
+        """Where earlier starts have stopped; all attempts."""
         self._past = [record for number, record in records.items() if number <= step]
         self._ahead = {number: record for number, record in records.items() if number > step}
         self.ema = _float(self._past[-1], "ema") if self._past else None
+        self.step = step
+        """The last step that the history knows, on file or waiting for room."""
         self.replay = Replay(first_step=step + 1, last_step=max(self._ahead, default=step))
 
     def past(self) -> Iterator[Record]:
@@ -54,6 +59,7 @@ class LossHistory:
         written with the next.
         """
         self.ema = record["ema"]
+        self.step = record["step"]
         before = self._ahead.pop(record["step"], None)
         if before is None:
             self._array.append(record)

@@ -30,6 +30,8 @@ class Training:
     checkpointer: Checkpointer
     reporter: Reporter
     signals: Signals
+    last_step: int
+    """Where to end: the run's last step, or one before it."""
     hold_wanted: Callable[[], HoldMode | None] = field(default=lambda: None)
     """Whether and where a pivot wants the run held."""
     monotonic: Callable[[], float] = time.monotonic
@@ -41,8 +43,8 @@ def train(training: Training) -> Exit:
 
     Raises `NonFiniteError`, `GateError`, or `SaveError` where the last save failed.
     """
-    settings, signals = training.settings, training.signals
-    while training.engine.step < settings.train.total_steps and not signals.wants_stop:
+    signals = training.signals
+    while training.engine.step < training.last_step and not signals.wants_stop:
         training.reporter.now(doing="training", detail="")
         cause = ""
         while not cause:
@@ -127,7 +129,7 @@ def checkpoint_due(training: Training) -> str:
     step, settings, signals = training.engine.step, training.settings, training.signals
     if signals.wants_stop:
         return "stop"
-    if step == settings.train.total_steps:
+    if step == training.last_step:
         return "end"
     is_boundary = step % settings.checkpoint.every == 0
     is_asked = signals.n_checkpoints > training.checkpointer.requests_taken

@@ -3,6 +3,8 @@
 Imported only after signals, arguments, lock and settings are settled: it loads torch.
 """
 
+import os
+
 from trainer.checkpointing import Checkpointer
 from trainer.continuity import compare_environment
 from trainer.engine.engine import Engine
@@ -10,9 +12,10 @@ from trainer.history import LossHistory
 from trainer.loop import Training, train, view
 from trainer.proxy.feed import Feed, open_feed
 from trainer.reporter import Reporter
-from trainer.rundir.checkpoint import Checkpoint, list_checkpoints
+from trainer.rundir.checkpoint import Checkpoint, checkpoint_bytes, list_checkpoints
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit
+from trainer.rundir.leftovers import remove_leftovers
+from trainer.rundir.outcomes import Exit, RunError, SaveError
 from trainer.rundir.pivot import hold_wanted
 from trainer.rundir.records import Repair
 from trainer.rundir.settings import Settings
@@ -27,8 +30,10 @@ def run_trainer(
     before: State | None,
     reporter: Reporter,
     signals: Signals,
+    until: int | None = None,
 ) -> Exit:
-    """Resume from the newest checkpoint and train; `before`: the state the last start left.
+    """Resume from the newest checkpoint and train; `before`: the state the last start left;
+    `until`: a step to end after, before the last.
 
     Raises the errors of `outcomes`; whatever ends it, the files are as the contract says.
     """
@@ -37,12 +42,29 @@ def run_trainer(
     except StopRequested:
         reporter.say("stopped while starting: nothing was trained, nothing to save")
         return signals.stop_exit or Exit.TERMINATED
+    if until is not None:
+        training.last_step = min(training.last_step, until)
     try:
         return train(training)
+    except RunError:
+        raise
+    except Exception:
+        _rescue(training)
+        raise
     finally:
         training.checkpointer.close()
         training.history.close()
         reporter.now(**view(training))
+
+
+def _rescue(training: Training) -> None:
+    """Keep what was trained since the newest checkpoint; the error goes on whatever comes of it."""
+    try:
+        why_not = training.checkpointer.rescue()
+    except (RuntimeError, OSError) as error:  # a device that is gone
+        why_not = str(error)
+    if why_not:
+        training.reporter.say(f"no emergency checkpoint: {why_not}")
 
 
 def _open(
@@ -53,10 +75,14 @@ def _open(
     signals: Signals,
 ) -> Training:
     signals.stop_if_asked()
+    for name in remove_leftovers(run):
+        reporter.say(f"removed {name}, which an earlier trainer left half written")
     inventory = list_checkpoints(run.path, settings.model.n_params)
     for skip in inventory.skipped:
         reporter.say(f"skipped {skip.path.name}: {skip.reason}")
     newest = inventory.newest
+    if not newest or newest.step < settings.train.total_steps:
+        _require_room(run, settings)
     step = newest.step if newest else 0
     history = LossHistory(run.loss, step)
     _tell_repair(reporter, history.repair)
@@ -85,12 +111,25 @@ def _open(
         reporter=reporter,
         signals=signals,
         hold_wanted=lambda: hold_wanted(run),
+        last_step=settings.train.total_steps,
     )
     reporter.now(**view(training))
     _say_where(engine, newest, reporter)
     if newest:
         checkpointer.adopt(newest)
     return training
+
+
+def _require_room(run: RunDirectory, settings: Settings) -> None:
+    """Raise `SaveError` where not even one checkpoint would fit: before days are trained."""
+    disk = os.statvfs(run.path)
+    free_bytes = disk.f_bavail * disk.f_frsize
+    needed_bytes = checkpoint_bytes(settings.model.n_params)
+    if free_bytes < needed_bytes:
+        raise SaveError(
+            f"{run.path}: {free_bytes:,} bytes are free, a checkpoint takes {needed_bytes:,}:"
+            " make room (andrea-console thin), then start again; nothing was changed"
+        )
 
 
 def _open_engine(settings: Settings, newest: Checkpoint | None) -> Engine:

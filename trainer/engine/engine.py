@@ -43,6 +43,8 @@ class Engine:
     def __init__(self, settings: Settings) -> None:
         """Build the model and fill it from the seed; step 0. Raises `SettingsError`."""
         self.step = 0
+        self.is_whole = True
+        """Whether weights, m and v are those of `step`: not while an update changes them."""
         self.before_update: Callable[[], None] = lambda: None
         """Called before each update changes weights, m and v."""
         self.before_token: Callable[[], None] = lambda: None
@@ -94,8 +96,9 @@ class Engine:
             self.parameters.gradients.mul_(max_grad_norm / grad_norm)
         self._adamw.param_groups[0]["lr"] = lr
         self.before_update()
+        self.is_whole = False
         self._adamw.step()
-        self.step = number
+        self.step, self.is_whole = number, True
         return result
 
     @torch.inference_mode()

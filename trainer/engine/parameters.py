@@ -24,6 +24,11 @@ class FlatParameters:
         self.v = torch.zeros(self.n_params, device=device)
         self._replace_by_views(model)
 
+    @property
+    def are_finite(self) -> bool:
+        """Whether no weight, m or v is NaN or infinite."""
+        return all(bool(torch.isfinite(a).all()) for a in (self.weights, self.m, self.v))
+
     def host_arrays(self) -> tuple[Tensor, Tensor, Tensor]:
         """Weights, m and v in the CPU's memory: themselves there, copies from elsewhere."""
         return self.weights.cpu(), self.m.cpu(), self.v.cpu()

@@ -74,7 +74,7 @@ class Save:
 
     step: int = 0
     cause: str = ""
-    """`cadence`, `signal`, `stop`, `end`, `pivot` or `owed`."""
+    """`cadence`, `signal`, `stop`, `end`, `pivot` or `emergency` (after an error)."""
     ok: bool = False
     bytes: int = 0
     seconds: float = 0.0

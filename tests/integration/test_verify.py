@@ -1,0 +1,148 @@
+"""`verify` and `thin` on a real run: what is well, what is not, and steps trained again."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pytest
+
+from console.cli import main
+from tests.tiny import Crashed, ask_checkpoint, crash, make_tiny_run, strict_json, train_here
+from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.verification import verify
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    run = make_tiny_run(tmp_path / "run", every=4)
+    with pytest.raises(Crashed):
+        train_here(run, {6: ask_checkpoint, 11: crash})
+    train_here(run)
+    return run
+
+
+def wrong(run: RunDirectory) -> list[str]:
+    return [f"{finding.part}: {finding.what}" for finding in verify(run) if not finding.ok]
+
+
+def test_nothing_is_wrong_with_a_run_that_was_trained(run: RunDirectory) -> None:
+    assert wrong(run) == []
+    parts = [finding.part for finding in verify(run)]
+    assert parts.count("checkpoint") == 5
+    assert {"settings", "audits", "history", "state"} <= set(parts)
+
+
+def flip_byte(run: RunDirectory) -> None:
+    path = run.path / "step_000006.bin"
+    data = bytearray(path.read_bytes())
+    data[1000] ^= 1
+    path.write_bytes(data)
+
+
+def plant_nan(run: RunDirectory) -> None:
+    path = run.path / "step_000006.bin"
+    data = path.read_bytes()
+    path.write_bytes(data[:1008] + b"\x00\x00\xc0\x7f" + data[1012:])
+
+
+def cut_checkpoint(run: RunDirectory) -> None:
+    os.truncate(run.path / "step_000008.bin", 1000)
+
+
+def lose_record(run: RunDirectory) -> None:
+    lines = run.loss.read_bytes().splitlines(keepends=True)
+    run.loss.write_bytes(b"".join(lines[:5] + lines[6:]))
+
+
+def lose_tail(run: RunDirectory) -> None:
+    lines = run.loss.read_bytes().splitlines()
+    run.loss.write_bytes(b"\n".join(lines[:-2]).rstrip(b",") + b"\n]\n")
+
+
+def tear_history(run: RunDirectory) -> None:
+    os.truncate(run.loss, run.loss.stat().st_size - 20)
+
+
+def tear_samples(run: RunDirectory) -> None:
+    os.truncate(run.samples, run.samples.stat().st_size - 20)
+
+
+def claim_fork(run: RunDirectory) -> None:
+    run.fork.write_text('{"parent": "x", "step": 4, "sha256": "0"}')
+
+
+def advance_state(run: RunDirectory) -> None:
+    run.state.write_text(run.state.read_text().replace('"step": 16', '"step": 99', 1))
+
+
+@pytest.mark.parametrize(
+    ("harm", "named"),
+    [
+        (flip_byte, "checkpoint: step_000006.bin: sha256"),
+        (plant_nan, "checkpoint: step_000006.bin: 1 values are not finite"),
+        (cut_checkpoint, "checkpoint: step_000008.bin: 1,000 bytes"),
+        (lose_record, "history: no record of step 5 (1 missing)"),
+        (lose_tail, "history: ends at step 15, but there is a checkpoint of step 16"),
+        (tear_history, "history: .loss.json: not strict JSON"),
+        (tear_samples, "audits: .samples.json: not strict JSON"),
+        (claim_fork, "fork: step_000004.bin is not the parent's"),
+        (advance_state, "state: .state.json: says step 99"),
+    ],
+)
+def test_each_harm_is_found_and_named(
+    harm: Callable[[RunDirectory], None], named: str, run: RunDirectory
+) -> None:
+    harm(run)
+    assert [what for what in wrong(run) if what.startswith(named)]
+    assert main(["verify", str(run.path)]) == 1
+
+
+def test_steps_trained_again_give_the_same_records_and_checkpoint(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    before = sorted(path.name for path in run.path.parent.iterdir())
+    assert main(["verify", str(run.path), "--json", "--replay", "7..10"]) == 0
+    report = orjson.loads(capsys.readouterr().out)
+    assert [f["what"] for f in report["findings"] if f["part"] == "replay"] == [
+        "steps 7 to 10 trained again from step 6: every record the same",
+        "step_000008.bin made again: the same bytes",
+        "step_000012.bin made again: the same bytes",
+    ]
+    assert sorted(path.name for path in run.path.parent.iterdir()) == before
+
+
+def test_replay_finds_a_record_that_no_training_gives(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    loss = strict_json(run.loss)[1]["loss"]
+    text = run.loss.read_bytes().replace(f'"loss":{loss!r}'.encode(), b'"loss":0.5', 1)
+    run.loss.write_bytes(text)
+    assert main(["verify", str(run.path), "--replay", "1..3"]) == 1
+    assert "1 differ, the first is step 2" in capsys.readouterr().out
+
+
+def test_thin_shows_first_and_deletes_only_when_told(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["thin", str(run.path), "--keep-last", "2", "--keep-every", "8"]
+    assert main(arguments) == 0
+    shown = capsys.readouterr()
+    assert len(list_checkpoints(run.path, None).checkpoints) == 5
+    going = {Path(line).name for line in shown.out.splitlines()}
+    assert main([*arguments, "--yes"]) == 0
+    left = {found.path.name for found in list_checkpoints(run.path, None).checkpoints}
+    assert going.isdisjoint(left)
+    assert {"step_000008.bin", "step_000012.bin", "step_000016.bin"} <= left
+    assert len(going) + len(left) == 5
+    assert '"action":"thin"' in run.actions.read_text()
+
+
+def test_thin_of_a_run_that_keeps_all_asks_for_a_number(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["thin", str(run.path)]) == 2
+    assert "--keep-last N" in capsys.readouterr().err

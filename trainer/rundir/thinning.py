@@ -1,0 +1,63 @@
+"""Thinning a run's checkpoints: read what decides it, plan, unlink."""
+
+from collections.abc import Iterable
+
+from trainer.rundir.bases import protected_steps
+from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.record_lines import Record
+from trainer.rundir.records import load_records
+from trainer.rundir.retention import Plan, notable_steps, plan_thinning
+from trainer.rundir.settings import CheckpointSettings, Settings
+
+
+def plan_of(
+    run: RunDirectory,
+    settings: Settings,
+    nonfinite_steps: Iterable[int],
+    *,
+    keep: CheckpointSettings | None = None,
+) -> Plan:
+    """What may go now; `keep` in place of the run's own settings.
+
+    Raises `OSError`, or `HistoryError` for audits that can't be read.
+    """
+    n_params = None if settings.trainer.command else settings.model.n_params
+    checkpoints = list_checkpoints(run.path, n_params).checkpoints
+    notable = notable_steps(
+        [checkpoint.step for checkpoint in checkpoints],
+        all_audits(run),
+        nonfinite_steps,
+        threshold=settings.audit.threshold,
+        warmup_steps=settings.optimizer.warmup_steps,
+    )
+    protected = {**notable, **protected_steps(run)}
+    return plan_thinning(checkpoints, keep or settings.checkpoint, protected)
+
+
+def all_audits(run: RunDirectory) -> list[Record]:
+    """The audits of all phases, oldest phase first; raises `OSError` or `HistoryError`."""
+    folders = [folder for _, folder in run.archived_phases()]
+    paths = [folder / run.samples.name for folder in folders] + [run.samples]
+    return [record for path in paths for record in load_records(path).records]
+
+
+def nonfinite_steps(records: Iterable[Record]) -> list[int]:
+    """Steps at which the run has stopped for a loss or gradient that was not finite."""
+    return [
+        record["step"]
+        for record in records
+        if {"loss", "grad_norm"} & set(record.get("nonfinite") or ())
+        and type(record.get("step")) is int
+    ]
+
+
+def thin(plan: Plan) -> int:
+    """Unlink what goes, oldest first; the bytes freed. Raises `OSError` at the first that can't be.
+
+    Only after the newest checkpoint is durable: the plan was made from what is on disk under its
+    final name, which a save gives last but for the sync of the directory.
+    """
+    for checkpoint in plan.going:
+        checkpoint.path.unlink(missing_ok=True)
+    return plan.freed_bytes

@@ -1,0 +1,197 @@
+"""Checking a run's files against each other and against the contract; reads, changes nothing."""
+
+import hashlib
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from trainer.rundir.checkpoint import CHUNK_BYTES, Checkpoint, Inventory, list_checkpoints
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import RunError
+from trainer.rundir.record_lines import Record
+from trainer.rundir.records import canonical
+from trainer.rundir.run_toml import load_settings
+from trainer.rundir.state import read_state
+from trainer.rundir.thinning import all_audits
+
+_HEADER_BYTES = 8
+_TRIES = 3
+"""A read that races the one write of an append can catch it half done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was checked."""
+
+    part: str
+    """settings, checkpoint, history, audits, state, fork or replay."""
+    ok: bool
+    what: str
+
+
+Steps = dict[int, Record]
+
+
+def verify(run: RunDirectory) -> Iterator[Finding]:
+    """Check everything in the directory; each finding comes as soon as it is known."""
+    try:
+        settings = load_settings(run.settings)
+    except RunError as error:
+        yield Finding(part="settings", ok=False, what=str(error))
+        return
+    yield Finding(part="settings", ok=True, what=f"{run.settings.name} is valid")
+    n_params = None if settings.trainer.command else settings.model.n_params
+    # the history is read after the list: what it must cover is on disk by then
+    inventory = list_checkpoints(run.path, n_params)
+    audits = yield from _check_audits(run)
+    for skipped in inventory.skipped:
+        yield Finding(part="checkpoint", ok=False, what=f"{skipped.path.name}: {skipped.reason}")
+    for checkpoint in inventory.checkpoints:
+        yield check_checkpoint(checkpoint, audits.get(checkpoint.step))
+    history = yield from _check_history(run, inventory)
+    yield from _check_state(run, history)
+    yield from _check_fork(run, inventory)
+
+
+def check_checkpoint(checkpoint: Checkpoint, audit: Record | None) -> Finding:
+    """Size, header and name agree already: its bytes against its audit, its values finite."""
+    name = checkpoint.path.name
+    try:
+        sha256, n_nonfinite = _digest(checkpoint.path)
+    except OSError as error:
+        return Finding(part="checkpoint", ok=False, what=f"{name}: {error.strerror}")
+    wrong = []
+    if n_nonfinite:
+        wrong.append(f"{n_nonfinite:,} values are not finite")
+    if audit is not None and audit.get("checkpoint") != name:
+        wrong.append(f"its audit names {audit.get('checkpoint')}")
+    if audit is not None and audit.get("sha256") != sha256:
+        wrong.append(f"sha256 is {sha256}, its audit says {audit.get('sha256')}")
+    if wrong:
+        return Finding(part="checkpoint", ok=False, what=f"{name}: {'; '.join(wrong)}")
+    compared = "sha256 as audited" if audit else "not audited yet"
+    what = f"{name}: {checkpoint.n_bytes:,} bytes, finite, {compared}"
+    return Finding(part="checkpoint", ok=True, what=what)
+
+
+def _digest(path: Path) -> tuple[str, int]:
+    """sha256 of the file, and how many of its float32 values are not finite."""
+    digest, n_nonfinite = hashlib.sha256(), 0
+    with path.open("rb", buffering=0) as file:
+        digest.update(file.read(_HEADER_BYTES))
+        buffer = memoryview(bytearray(CHUNK_BYTES))
+        while n_read := file.readinto(buffer):
+            digest.update(buffer[:n_read])
+            values = np.frombuffer(buffer[: n_read - n_read % 4], "<f4")
+            n_nonfinite += int(values.size - np.isfinite(values).sum())
+    return digest.hexdigest(), n_nonfinite
+
+
+def _check_audits(run: RunDirectory) -> Generator[Finding, None, Steps]:
+    strict = _strict(run.samples, "audits")
+    yield strict
+    try:
+        return canonical(all_audits(run))
+    except (OSError, RunError) as error:
+        yield Finding(part="audits", ok=False, what=str(error))
+        return {}
+
+
+def _check_history(run: RunDirectory, inventory: Inventory) -> Generator[Finding, None, Steps]:
+    strict = _strict(run.loss, "history")
+    yield strict
+    if not strict.ok:
+        return {}
+    records = orjson.loads(run.loss.read_bytes()) if run.loss.exists() else []
+    history = canonical(record for record in records if isinstance(record, dict))
+    last = max(history, default=0)
+    gaps = [step for step in range(1, last + 1) if step not in history]
+    covers = f"one record a step from 1 to {last:,}"
+    if len(records) > len(history):
+        covers += f" ({len(records) - len(history):,} of replays that differed)"
+    what = f"no record of step {gaps[0]:,} ({len(gaps):,} missing)" if gaps else covers
+    yield Finding(part="history", ok=not gaps, what=what)
+    newest = inventory.newest.step if inventory.newest else 0
+    if newest > last:
+        what = f"ends at step {last:,}, but there is a checkpoint of step {newest:,}"
+        yield Finding(part="history", ok=False, what=what)
+    unnamed = [step for step, record in history.items() if not _is_told(record)]
+    if unnamed:
+        what = f"step {unnamed[0]:,}: a loss that is null and not named in `nonfinite`"
+        yield Finding(part="history", ok=False, what=what)
+    return history
+
+
+def _is_told(record: Record) -> bool:
+    return record.get("loss") is not None or "loss" in (record.get("nonfinite") or {})
+
+
+def _strict(path: Path, part: str) -> Finding:
+    """Whether the whole file is one strict JSON array; a missing one holds nothing."""
+    message = ""
+    for _ in range(_TRIES):
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return Finding(part=part, ok=True, what=f"{path.name}: not there yet")
+        except OSError as error:
+            return Finding(part=part, ok=False, what=f"{path.name}: {error.strerror}")
+        try:
+            written = orjson.loads(data)
+        except ValueError as error:
+            message = f"{path.name}: not strict JSON: {error}"
+            continue
+        if isinstance(written, list):
+            what = f"{path.name}: strict JSON, {len(written):,} records"
+            return Finding(part=part, ok=True, what=what)
+        message = f"{path.name}: not an array"
+    return Finding(part=part, ok=False, what=message)
+
+
+def _check_state(run: RunDirectory, history: Steps) -> Iterator[Finding]:
+    state = read_state(run.state)
+    if state is None:
+        ok = not run.state.exists()
+        what = "not there yet" if ok else "not a JSON object; the next start makes it again"
+        yield Finding(part="state", ok=ok, what=f"{run.state.name}: {what}")
+        return
+    last, phase = max(history, default=0), run.current_phase()
+    if state.phase != phase:
+        what = f"says phase {state.phase}, the archive ends before phase {phase}"
+        yield Finding(part="state", ok=False, what=f"{run.state.name}: {what}")
+    elif state.step > last:
+        what = f"says step {state.step:,}, the history ends at {last:,}"
+        yield Finding(part="state", ok=False, what=f"{run.state.name}: {what}")
+    else:
+        what = f"{run.state.name}: phase {phase}, step {state.step:,}, as the other files"
+        yield Finding(part="state", ok=True, what=what)
+
+
+def _check_fork(run: RunDirectory, inventory: Inventory) -> Iterator[Finding]:
+    """A fork's first checkpoint is its parent's, byte for byte."""
+    if not run.fork.exists():
+        return
+    try:
+        fork: Any = orjson.loads(run.fork.read_bytes())
+        step, sha256 = int(fork["step"]), str(fork["sha256"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield Finding(part="fork", ok=False, what=f"{run.fork.name}: can't be read: {error}")
+        return
+    yield _lineage(fork, step, sha256, {c.step: c for c in inventory.checkpoints})
+
+
+def _lineage(
+    fork: Mapping[str, Any], step: int, sha256: str, checkpoints: Mapping[int, Checkpoint]
+) -> Finding:
+    base = checkpoints.get(step)
+    if base is None:
+        return Finding(part="fork", ok=False, what=f"its base, step {step:,}, is not there")
+    ours, _ = _digest(base.path)
+    if ours != sha256:
+        what = f"{base.path.name} is not the parent's: sha256 {ours} instead of {sha256}"
+        return Finding(part="fork", ok=False, what=what)
+    return Finding(part="fork", ok=True, what=f"{base.path.name} is that of {fork.get('parent')}")
