@@ -7,6 +7,8 @@ from pathlib import Path
 
 from console.follow import Follower, reasons_to_look
 from console.operations import Operations
+from console.pivot_desk import PivotDesk
+from console.pivoting import Pivoting
 from console.process import presence_of
 from console.verb import say
 from console.verbs import VERBS
@@ -74,6 +76,7 @@ def _run_console(arguments: list[str]) -> int:
     return run_console(
         follower,
         operations,
+        PivotDesk(Pivoting(operations), Path.cwd()),
         reasons_to_look(follower),
         is_read_only=parsed.read_only,
     )
