@@ -90,6 +90,12 @@ class Model(nn.Module):
         logits_BTV = self(tokens_BT)
         return F.cross_entropy(logits_BTV.flatten(0, 1).float(), targets_BT.flatten())
 
+    def row_losses(self, tokens_BT: Tensor, targets_BT: Tensor) -> Tensor:
+        """Mean cross-entropy of each row in nats per token: float32 (B,)."""
+        logits_NV = self(tokens_BT).flatten(0, 1).float()
+        losses_N = F.cross_entropy(logits_NV, targets_BT.flatten(), reduction="none")
+        return losses_N.view(targets_BT.shape).mean(dim=1)
+
     def extend(
         self, tokens_BT: Tensor, past: list[KeyValue] | None
     ) -> tuple[Tensor, list[KeyValue]]:
