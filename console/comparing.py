@@ -11,6 +11,8 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.records import Record, canonical, load_records
 from trainer.rundir.run_toml import flat_settings, load_settings
 
+_MADE = ("arm", "loss", "grad_norm", "lr")
+"""What of a step's record is the same where two runs are the same."""
 _CURRICULUM = ("sources.", "policy.", "seed")
 
 
@@ -127,7 +129,7 @@ def _parted_after(histories: Sequence[Mapping[int, Record]], last_step: int) -> 
 
 
 def _outcome(record: Record | None) -> tuple[Any, ...] | None:
-    return None if record is None else tuple(record.get(k) for k in ("arm", "loss", "grad_norm"))
+    return None if record is None else tuple(record.get(k) for k in _MADE)
 
 
 def _mean_loss(history: Mapping[int, Record], after: int, last_step: int) -> float | None:
