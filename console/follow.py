@@ -12,6 +12,7 @@ from console.inventory import CheckpointBook
 from console.log_tail import LogTail
 from console.operations import Operations
 from console.pace import UNKNOWN_PACE, newest_time, pace_of
+from console.pivots_seen import PivotBook
 from console.process import Ask, Liveness, Presence, presence_of, takes
 from console.reading import CachedFile, read_news, read_settings
 from console.reduce import Facts, reduce
@@ -66,6 +67,7 @@ class Follower:
         self._listed_at = -_LIST_SECONDS
         self._joined_save: Save | None = None
         self._log = LogTail(run.log)
+        self._pivots = PivotBook(run)
         self._idle = IdleWatch()
 
     @property
@@ -90,10 +92,10 @@ class Follower:
         self._read_history()
         self._log.look()
         self._list_checkpoints(settings, state)
+        self._pivots.look()
         facts = self._facts(presence, settings, state)
-        view = reduce(
-            replace(facts, notes=self._notes(self.opening_note, self.watching_note, mistake))
-        )
+        notes = (self.opening_note, self.watching_note, self._pivots.warning, mistake)
+        view = reduce(replace(facts, notes=self._notes(*notes)))
         return replace(view, request=self._operations.requests.look(_seen(view, state)))
 
     def _read_history(self) -> None:
@@ -148,7 +150,7 @@ class Follower:
             last_step_at=newest_time(history.recent),
             attempt=history.attempt,
             phase=history.phase,
-            marks=history.marks,
+            marks=self._pivots.label(history.marks),
             pace=self._pace,
             audits=self._audits.all,
             phase_audits=self._audits.current_phase,
