@@ -44,6 +44,11 @@ def make_small_run(path: Path, *, every: int = 3, thins: bool = False) -> RunDir
 def make_truth(path: Path) -> Truth:
     run = make_small_run(path, every=1)
     assert train_here(run) is Exit.FINISHED
+    return load_truth(path)
+
+
+def load_truth(path: Path) -> Truth:
+    run = RunDirectory(path)
     return Truth(
         run=run,
         records={record["step"]: record for record in strict_json(run.loss)},
