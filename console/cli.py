@@ -2,12 +2,14 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from console.follow import Follower, reasons_to_look
 from console.operations import Operations
 from console.process import presence_of
+from console.restarts import Restarter, restarting
 from console.verb import say
 from console.verbs import VERBS
 from trainer.rundir.creation import ensure_run
@@ -71,10 +73,15 @@ def _run_console(arguments: list[str]) -> int:
     # Textual takes a moment to load, which verbs and mistakes need not wait for.
     from console.session import run_console  # noqa: PLC0415
 
+    changes = reasons_to_look(follower)
+    if parsed.restart:
+        look, launch = operations.look_for_crash, operations.launch
+        restarter = Restarter(look=look, launch=launch, monotonic=time.monotonic)
+        changes = restarting(changes, restarter)
     return run_console(
         follower,
         operations,
-        reasons_to_look(follower),
+        changes,
         is_read_only=parsed.read_only,
     )
 
@@ -124,6 +131,9 @@ def _console_parser() -> argparse.ArgumentParser:
         help="text that a new run trains on: files, *.jsonl, or python:docs; may be repeated",
     )
     parser.add_argument("--no-launch", action="store_true", help="don't start a trainer")
+    parser.add_argument(
+        "--restart", action="store_true", help="start the trainer again after a crash, with pauses"
+    )
     parser.add_argument("--read-only", action="store_true", help="watch, and change nothing")
     return parser
 
