@@ -9,6 +9,7 @@ from pathlib import Path
 from console.follow import Follower, reasons_to_look
 from console.operations import Operations
 from console.process import presence_of
+from console.read_ahead import read_ahead
 from console.restarts import Restarter, restarting
 from console.verb import say
 from console.verbs import VERBS
@@ -70,6 +71,7 @@ def _run_console(arguments: list[str]) -> int:
         load_settings(run.settings)
     started = operations.adopt_or_launch(no_launch=parsed.no_launch)
     follower.opening_note = "" if started.ok else started.message
+    follower.read_ahead = read_ahead(run.loss)
     # Textual takes a moment to load, which verbs and mistakes need not wait for.
     from console.session import run_console  # noqa: PLC0415
 

@@ -14,6 +14,7 @@ from console.operations import Operations
 from console.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.pivots_seen import PivotBook
 from console.process import Ask, Liveness, Presence, presence_of, takes
+from console.read_ahead import ReadAhead
 from console.reading import CachedFile, read_news, read_settings
 from console.reduce import Facts, reduce
 from console.requests import Seen
@@ -56,6 +57,8 @@ class Follower:
         self._clock = clock
         self._settings = CachedFile(run.settings, read_settings)
         self._state = CachedFile(run.state, read_state)
+        self.read_ahead: ReadAhead | None = None
+        """A child that reads the history so far, if one was started."""
         self._tail = RecordTail(run.loss)
         self._history = History()
         self._history_version = 0
@@ -101,6 +104,10 @@ class Follower:
     def _read_history(self) -> None:
         deadline = self._clock.monotonic() + _LOOK_SECONDS
         is_changed = False
+        if self.read_ahead is not None:
+            is_changed = self._take_read_ahead(self.read_ahead)
+            if not is_changed:
+                return
         while True:
             news = read_news(self._tail)
             if news.is_restarted:
@@ -114,6 +121,20 @@ class Follower:
         if is_changed:
             self._history_version += 1
             self._pace = pace_of(self._history.recent)
+
+    def _take_read_ahead(self, child: ReadAhead) -> bool:
+        """Whether it is there; a child that died leaves the reading to this process."""
+        try:
+            read = child.take(_LOOK_SECONDS)
+        except EOFError:
+            self.read_ahead = None
+            return True
+        if read is None:
+            return False
+        self.read_ahead = None
+        self._tail, self._history = read.tail, read.history
+        self._damaged_lines = read.damaged_lines
+        return True
 
     def _list_checkpoints(self, settings: Settings | None, state: State | None) -> None:
         has_new_audits = self._audits.look()
