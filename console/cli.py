@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from console.operations import Operations
 from console.pivot_desk import PivotDesk
 from console.pivoting import Pivoting
 from console.process import presence_of
+from console.read_ahead import read_ahead
+from console.restarts import Restarter, restarting
 from console.verb import say
 from console.verbs import VERBS
 from trainer.rundir.creation import ensure_run
@@ -70,14 +73,20 @@ def _run_console(arguments: list[str]) -> int:
         load_settings(run.settings)
     started = operations.adopt_or_launch(no_launch=parsed.no_launch)
     follower.opening_note = "" if started.ok else started.message
+    follower.read_ahead = read_ahead(run.loss)
     # Textual takes a moment to load, which verbs and mistakes need not wait for.
     from console.session import run_console  # noqa: PLC0415
 
+    changes = reasons_to_look(follower)
+    if parsed.restart:
+        look, launch = operations.look_for_crash, operations.launch
+        restarter = Restarter(look=look, launch=launch, monotonic=time.monotonic)
+        changes = restarting(changes, restarter)
     return run_console(
         follower,
         operations,
         PivotDesk(Pivoting(operations), Path.cwd()),
-        reasons_to_look(follower),
+        changes,
         is_read_only=parsed.read_only,
     )
 
@@ -127,6 +136,9 @@ def _console_parser() -> argparse.ArgumentParser:
         help="text that a new run trains on: files, *.jsonl, or python:docs; may be repeated",
     )
     parser.add_argument("--no-launch", action="store_true", help="don't start a trainer")
+    parser.add_argument(
+        "--restart", action="store_true", help="start the trainer again after a crash, with pauses"
+    )
     parser.add_argument("--read-only", action="store_true", help="watch, and change nothing")
     return parser
 

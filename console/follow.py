@@ -12,7 +12,9 @@ from console.inventory import CheckpointBook
 from console.log_tail import LogTail
 from console.operations import Operations
 from console.pace import UNKNOWN_PACE, newest_time, pace_of
+from console.pivots_seen import PivotBook
 from console.process import Ask, Liveness, Presence, presence_of, takes
+from console.read_ahead import ReadAhead
 from console.reading import CachedFile, read_news, read_settings
 from console.reduce import Facts, reduce
 from console.requests import Seen
@@ -55,6 +57,8 @@ class Follower:
         self._clock = clock
         self._settings = CachedFile(run.settings, read_settings)
         self._state = CachedFile(run.state, read_state)
+        self.read_ahead: ReadAhead | None = None
+        """A child that reads the history so far, if one was started."""
         self._tail = RecordTail(run.loss)
         self._history = History()
         self._history_version = 0
@@ -66,6 +70,7 @@ class Follower:
         self._listed_at = -_LIST_SECONDS
         self._joined_save: Save | None = None
         self._log = LogTail(run.log)
+        self._pivots = PivotBook(run)
         self._idle = IdleWatch()
 
     @property
@@ -90,15 +95,19 @@ class Follower:
         self._read_history()
         self._log.look()
         self._list_checkpoints(settings, state)
+        self._pivots.look()
         facts = self._facts(presence, settings, state)
-        view = reduce(
-            replace(facts, notes=self._notes(self.opening_note, self.watching_note, mistake))
-        )
+        notes = (self.opening_note, self.watching_note, self._pivots.warning, mistake)
+        view = reduce(replace(facts, notes=self._notes(*notes)))
         return replace(view, request=self._operations.requests.look(_seen(view, state)))
 
     def _read_history(self) -> None:
         deadline = self._clock.monotonic() + _LOOK_SECONDS
         is_changed = False
+        if self.read_ahead is not None:
+            is_changed = self._take_read_ahead(self.read_ahead)
+            if not is_changed:
+                return
         while True:
             news = read_news(self._tail)
             if news.is_restarted:
@@ -112,6 +121,20 @@ class Follower:
         if is_changed:
             self._history_version += 1
             self._pace = pace_of(self._history.recent)
+
+    def _take_read_ahead(self, child: ReadAhead) -> bool:
+        """Whether it is there; a child that died leaves the reading to this process."""
+        try:
+            read = child.take(_LOOK_SECONDS)
+        except EOFError:
+            self.read_ahead = None
+            return True
+        if read is None:
+            return False
+        self.read_ahead = None
+        self._tail, self._history = read.tail, read.history
+        self._damaged_lines = read.damaged_lines
+        return True
 
     def _list_checkpoints(self, settings: Settings | None, state: State | None) -> None:
         has_new_audits = self._audits.look()
@@ -148,7 +171,7 @@ class Follower:
             last_step_at=newest_time(history.recent),
             attempt=history.attempt,
             phase=history.phase,
-            marks=history.marks,
+            marks=self._pivots.label(history.marks),
             pace=self._pace,
             audits=self._audits.all,
             phase_audits=self._audits.current_phase,

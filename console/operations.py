@@ -20,6 +20,7 @@ from console.process import (
 )
 from console.reading import read_settings
 from console.requests import REQUESTED, Asked, RequestTracker
+from console.restarts import has_crashed
 from trainer.rundir.actions import log_action
 from trainer.rundir.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
@@ -80,6 +81,15 @@ class Operations:
     def stop(self) -> Outcome:
         """Ask the trainer to finish its step, write a checkpoint and end; once a trainer."""
         return self._guarded("stop", self._stop)
+
+    def look_for_crash(self) -> tuple[bool, int]:
+        """Whether the last trainer has crashed, and the newest checkpoint's step (-1: none)."""
+        is_live = self.launched is not None and self.launched.exit_code() is None
+        is_held = is_live or presence_of(self.run).is_held
+        if not has_crashed(read_state(self.run.state), is_held=is_held):
+            return False, -1
+        newest = list_checkpoints(self.run.path, None).newest
+        return True, newest.step if newest else -1
 
     def thin(self, plan: Plan) -> Outcome:
         """Delete the checkpoints that the plan lets go."""

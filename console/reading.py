@@ -1,9 +1,8 @@
 """Reading files that anyone may have written, and that change while they are read."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from trainer.rundir.records import News, RecordTail
 from trainer.rundir.run_toml import load_settings
@@ -15,14 +14,8 @@ CHUNK_BYTES = 1 << 20
 
 
 def read_news(tail: RecordTail) -> News:
-    """The next megabyte at most; a file that can't be read has no news; records are objects."""
-    try:
-        news = tail.look(CHUNK_BYTES)
-    except OSError:
-        return News()
-    # An array of anything may lie where records should: what is no object is left out.
-    found: list[Any] = news.records
-    return replace(news, records=[record for record in found if isinstance(record, dict)])
+    """The next megabyte at most; a file that can't be read has no news."""
+    return tail.look(CHUNK_BYTES)
 
 
 def read_settings(path: Path) -> tuple[Settings | None, str]:

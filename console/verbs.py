@@ -9,7 +9,9 @@ from collections.abc import Callable
 import orjson
 
 from console import upkeep
+from console.compare_verb import COMPARE
 from console.follow import Follower
+from console.fork_verb import FORK
 from console.operations import Operations
 from console.pivot_verb import PIVOT
 from console.report import NEEDS_ATTENTION, NOT_RUNNING, as_json, as_text, exit_code_of
@@ -135,4 +137,6 @@ VERBS: dict[str, Verb] = {
         act=upkeep.print_service,
         add_arguments=upkeep.add_service_arguments,
     ),
+    "fork": FORK,
+    "compare": COMPARE,
 }

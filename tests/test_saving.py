@@ -193,6 +193,32 @@ def test_lasting_write_error_is_raised_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_update_between_a_failed_try_and_the_next_does_not_reach_the_file(
+    saver: Saver, parameters: FlatParameters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = state_of(parameters)
+    failing, tried_again = [True], threading.Event()
+
+    def sync_directory(directory: Path) -> None:
+        if failing.pop():  # the first file is whole and has its name
+            failing.append(False)
+            raise OSError(errno.EIO, "Input/output error")
+        failing.append(False)
+
+    def sync_history() -> None:
+        if not failing[0]:
+            saver.before_update()
+            update(parameters)
+            tried_again.set()
+
+    monkeypatch.setattr(checkpoint_module, "sync_directory", sync_directory)
+    monkeypatch.setattr(saver, "_sync_history", sync_history)
+    saver.begin(5)
+    saver.collect()
+    assert tried_again.is_set()
+    assert_equal(read(newest(tmp_path)), before)
+
+
 def test_a_try_that_would_read_later_values_is_not_made(
     saver: Saver, parameters: FlatParameters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -263,6 +263,7 @@ class Checkpointer:
             **asdict(result.coherence),
             "val_loss": result.val_loss,
             "val_losses": result.val_losses,
+            "val_rows": result.val_rows,
             "ms": result.ms,
             "t": time.time(),
         }

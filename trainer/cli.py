@@ -33,8 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     signals = Signals()
     signals.install()
     arguments = _parse(argv)
+    run = RunDirectory(arguments.run)
     try:
-        run = _find_run(arguments.run, arguments.preset)
+        _find_run(run, arguments.preset)
         lock = TrainerLock(run.lock)
         try:
             refuse_if_half_done(run)
@@ -44,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RunError as error:
         print(f"andrea-trainer: {error}", file=sys.stderr, flush=True)
         return error.exit_code
+    except OSError as error:  # of the lock: all later ones are told by the run's own errors
+        print(f"andrea-trainer: {run.lock}: {error.strerror}", file=sys.stderr, flush=True)
+        return Exit.SAVE_FAILED
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -62,13 +66,13 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _find_run(path: Path, preset: str | None) -> RunDirectory:
-    run = RunDirectory(path)
+def _find_run(run: RunDirectory, preset: str | None) -> None:
+    """The run is there, or is made with the preset."""
     if preset is None and not run.settings.exists():
         raise SettingsError(
             f"{run.settings}: not there; name an existing run, or make one with --preset"
         )
-    return ensure_run(path, preset=preset)[0]
+    ensure_run(run.path, preset=preset)
 
 
 def _hold(run: RunDirectory, signals: Signals, until: int | None) -> Exit:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 from trainer.engine.parameters import FlatParameters
@@ -71,11 +72,13 @@ class Saver:
         try:
             return self._write_once(step, snapshot)
         except OSError as error:
-            if not snapshot.can_repeat:
+            if not snapshot.rewind():
                 raise
             self.retried = f"step {step}: {error.strerror}; tried once more"
             return self._write_once(step, snapshot)
 
     def _write_once(self, step: int, snapshot: Snapshot) -> Written:
         self._sync_history()
-        return write_chunks(self._directory, step, self._parameters.n_params, snapshot.chunks())
+        # closed even after an error: the pass holds a lock that the update waits for
+        with closing(snapshot.chunks()) as chunks:
+            return write_chunks(self._directory, step, self._parameters.n_params, chunks)

@@ -42,6 +42,9 @@ def run_trainer(
     except StopRequested:
         reporter.say("stopped while starting: nothing was trained, nothing to save")
         return signals.stop_exit or Exit.TERMINATED
+    except OSError as error:
+        what = f"{error.filename or run.path}: {error.strerror}"
+        raise SaveError(f"{what}: mend the disk, then start again; nothing was trained") from error
     if until is not None:
         training.last_step = min(training.last_step, until)
     try:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trainer.engine.model import KeyValue, Layer, Model, initialise
+from trainer.engine.model import Layer, Model, initialise
 from trainer.engine.parameters import FlatParameters
 from trainer.rundir.settings import ModelSettings
 
@@ -73,13 +73,13 @@ def test_a_token_sees_only_what_is_before_it(model: Model) -> None:
 
 def test_cached_extension_gives_the_logits_of_a_whole_pass(model: Model) -> None:
     row = tokens(1, 16)
-    past: list[KeyValue] | None = None
+    past = model.empty_past()
     with torch.no_grad():
         whole = model(row)[0]
-        logits, past = model.extend(row[:, :5], None)
+        logits = model.extend(row[:, :5], past)
         torch.testing.assert_close(logits[0], whole[4])
         for position in range(5, 16):
-            logits, past = model.extend(row[:, position : position + 1], past)
+            logits = model.extend(row[:, position : position + 1], past)
             torch.testing.assert_close(logits[0], whole[position])
 
 
@@ -102,5 +102,17 @@ def test_attention_is_that_of_the_formula(model: Model) -> None:
         scores = query[0, :, part] @ key[0, :, part].T / 8**0.5
         scores = scores.masked_fill(torch.ones(6, 6).triu(1).bool(), -torch.inf)
         heads.append(scores.softmax(-1) @ value[0, :, part])
-    attended, _ = layer._attend(x, None)
+    attended = layer._attend(x, None)
     torch.testing.assert_close(attended[0], torch.cat(heads, dim=-1))
+
+
+# torch's own tracer makes an instance of the autograd function, and torch warns of it
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+def test_loss_is_compiled_as_one_graph(model: Model) -> None:
+    row = tokens(2, 16)
+    compiled = torch.compile(model.loss, backend="aot_eager", fullgraph=True)
+    compiled(row[:, :-1], row[:, 1:]).backward()
+    gradients = [parameter.grad for parameter in model.parameters()]
+    model.zero_grad()
+    model.loss(row[:, :-1], row[:, 1:]).backward()
+    torch.testing.assert_close(gradients, [parameter.grad for parameter in model.parameters()])

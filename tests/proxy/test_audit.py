@@ -33,9 +33,9 @@ class ScriptedEngine:
         self.asked.append((list(prompt), n_tokens, seed))
         return self._tokens
 
-    def evaluate(self, rows: NDArray[np.int64]) -> float:
+    def evaluate(self, rows: NDArray[np.int64]) -> list[float]:
         self.rows.append(rows)
-        return self._losses.pop(0)
+        return [self._losses.pop(0)] * len(rows)
 
 
 def _audit(
@@ -103,6 +103,18 @@ def test_val_loss_is_the_mean_over_all_held_out_rows(tokenizer: TextTokenizer) -
     assert [len(rows) for rows in engine.rows] == [16, 4]
     assert made.val_loss == pytest.approx((16 * 2 + 4 * 4) / 20)
     assert made.val_losses == {"long": 2.0, "short": 4.0}
+
+
+def test_each_held_out_row_has_its_loss_under_a_hash_of_its_tokens(
+    tokenizer: TextTokenizer,
+) -> None:
+    made = _audit(ScriptedEngine(losses=[2.0]), tokenizer, {"a": HELD_OUT[:17]})
+    again = _audit(
+        ScriptedEngine(losses=[3.0, 5.0]), tokenizer, {"b": HELD_OUT[:9], "c": HELD_OUT[8:17]}
+    )
+    assert list(made.val_rows.values()) == [2.0] * 4
+    assert list(again.val_rows) == list(made.val_rows)
+    assert list(again.val_rows.values()) == [3.0, 3.0, 5.0, 5.0]
 
 
 def test_nothing_held_out_has_no_val_loss(tokenizer: TextTokenizer) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from trainer.rundir.bases import protected_steps
 from trainer.rundir.checkpoint import list_checkpoints, write_checkpoint
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, SettingsError
@@ -34,7 +35,6 @@ from trainer.rundir.pivot_stages import (
     roll_back,
 )
 from trainer.rundir.policy_file import Bounds, PolicyChange, apply_change
-from trainer.rundir.protected import protected_steps
 from trainer.rundir.records import RecordArray
 
 OLD = """# kept comment
@@ -198,7 +198,7 @@ def test_finished_pivot_lies_beside_what_it_archived_and_protects_its_boundary(
     assert archived is not None
     assert archived.first_record == {"step": 5, "phase": 2, "loss": 0.2}
     assert archived.note == "why"
-    assert protected_steps(run) == {4}
+    assert protected_steps(run) == {4: "a pivot's base"}
 
 
 @pytest.mark.parametrize("until", STAGES)

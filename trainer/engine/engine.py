@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from trainer.engine.device import Placement, place
-from trainer.engine.model import KeyValue, Model, initialise
+from trainer.engine.model import KeyValues, Model, initialise
 from trainer.engine.parameters import FlatParameters, as_memoryview
 from trainer.engine.schedule import learning_rate
 from trainer.rundir.checkpoint import Checkpoint, read_checkpoint_into
@@ -102,15 +102,15 @@ class Engine:
         return result
 
     @torch.inference_mode()
-    def evaluate(self, rows: NDArray[np.int64]) -> float:
-        """Mean loss of `rows` (rows, context + 1) in nats per token; changes nothing."""
-        total = 0.0
+    def evaluate(self, rows: NDArray[np.int64]) -> list[float]:
+        """Mean loss of each of `rows` (rows, context + 1) in nats per token; changes nothing."""
+        losses: list[float] = []
         micro_batch = self._settings.train.micro_batch
         for start in range(0, len(rows), micro_batch):
             inputs, targets = self._to_device(rows[start : start + micro_batch])
             with self.placement.passes():
-                total += self.model.loss(inputs, targets).item() * len(inputs)
-        return total / len(rows)
+                losses += self.model.row_losses(inputs, targets).tolist()
+        return losses
 
     @torch.inference_mode()
     def sample(
@@ -122,15 +122,15 @@ class Engine:
         """
         generator = torch.Generator().manual_seed(seed)
         tokens = list(prompt)
-        past: list[KeyValue] | None = None
+        past: list[KeyValues] = []
         for _ in range(n_tokens):
             self.before_token()
             new = tokens[-1:]
-            if past is None or past[0][0].shape[2] == self.model.context:
-                past, new = None, tokens[-max(self.model.context // 2, 1) :]
+            if not past or past[0].n_tokens == self.model.context:
+                past, new = self.model.empty_past(), tokens[-max(self.model.context // 2, 1) :]
             with self.placement.passes():
                 inputs = torch.tensor([new], device=self._device)
-                logits_BV, past = self.model.extend(inputs, past)
+                logits_BV = self.model.extend(inputs, past)
             probabilities = torch.softmax(logits_BV[0].float().cpu() / temperature, dim=-1)
             tokens.append(int(torch.multinomial(probabilities, 1, generator=generator)))
         return tokens[len(prompt) :]

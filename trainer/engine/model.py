@@ -8,13 +8,31 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainer.engine.functions import rms_norm, squared_relu
+from trainer.engine.functions import cross_entropy, rms_norm, split_heads, squared_relu
 from trainer.rundir.settings import ModelSettings
 
 NORM_EPS = 1e-5
 
-KeyValue = tuple[Tensor, Tensor]
-"""Keys and values of one layer, each (B, H, T, K)."""
+
+class KeyValues:
+    """One layer's keys and values (B, H, T, K) of the tokens so far, with room for `room`."""
+
+    def __init__(self, room: int) -> None:
+        self.n_tokens = 0
+        self._room = room
+        self._buffers: tuple[Tensor, Tensor] | None = None
+
+    def extend(self, k_BHTK: Tensor, v_BHTK: Tensor) -> tuple[Tensor, Tensor]:
+        """Take in those of new tokens; all keys and values, as views."""
+        n_rows, heads, n_new, size = k_BHTK.shape
+        if self._buffers is None:
+            shape = (n_rows, heads, self._room, size)
+            self._buffers = (k_BHTK.new_empty(shape), v_BHTK.new_empty(shape))
+        start, self.n_tokens = self.n_tokens, self.n_tokens + n_new
+        for buffer, new in zip(self._buffers, (k_BHTK, v_BHTK), strict=True):
+            buffer[:, :, start : self.n_tokens] = new
+        keys, values = self._buffers
+        return keys[:, :, : self.n_tokens], values[:, :, : self.n_tokens]
 
 
 class Matrix(nn.Module):
@@ -44,26 +62,26 @@ class Layer(nn.Module):
         self.mlp_in = Matrix(width, 4 * width)
         self.mlp_out = Matrix(4 * width, width)
 
-    def forward(self, x_BTD: Tensor, past: KeyValue | None = None) -> tuple[Tensor, KeyValue]:
-        """The layer's output (B, T, D) and all keys and values, `past` ones first.
+    def forward(self, x_BTD: Tensor, past: KeyValues | None = None) -> Tensor:
+        """The layer's output (B, T, D).
 
-        Without `past`, any number of tokens; with it, one token that sees all of them.
+        `past` takes in keys and values: of any number of tokens if it is empty, else of one
+        token, which sees them all.
         """
-        attended_BTD, present = self._attend(rms_norm(x_BTD, NORM_EPS), past)
-        x_BTD = x_BTD + self.output(attended_BTD)
+        x_BTD = x_BTD + self.output(self._attend(rms_norm(x_BTD, NORM_EPS), past))
         hidden_BTF = squared_relu(self.mlp_in(rms_norm(x_BTD, NORM_EPS)))
-        return x_BTD + self.mlp_out(hidden_BTF), present
+        output_BTD: Tensor = x_BTD + self.mlp_out(hidden_BTF)
+        return output_BTD
 
-    def _attend(self, x_BTD: Tensor, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
+    def _attend(self, x_BTD: Tensor, past: KeyValues | None) -> Tensor:
         n_rows, n_tokens, width = x_BTD.shape
         qkv = self.query_key_value(x_BTD).view(n_rows, n_tokens, 3, self.heads, width // self.heads)
-        q_BHTK, k_BHTK, v_BHTK = qkv.permute(2, 0, 3, 1, 4).unbind(0)
+        q_BHTK, k_BHTK, v_BHTK = split_heads(qkv)
+        is_causal = past is None or not past.n_tokens
         if past is not None:
-            k_BHTK = torch.cat((past[0], k_BHTK), dim=2)
-            v_BHTK = torch.cat((past[1], v_BHTK), dim=2)
-        y_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=past is None)
-        y_BTD = y_BHTK.transpose(1, 2).reshape(n_rows, n_tokens, width)
-        return y_BTD, (k_BHTK, v_BHTK)
+            k_BHTK, v_BHTK = past.extend(k_BHTK, v_BHTK)
+        y_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=is_causal)
+        return y_BHTK.transpose(1, 2).reshape(n_rows, n_tokens, width)
 
 
 class Model(nn.Module):
@@ -81,26 +99,32 @@ class Model(nn.Module):
         """Logits (B, T, V) for each next token; T at most the context."""
         x_BTD = self._embed(tokens_BT, 0)
         for layer in self.layers:
-            x_BTD, _ = layer(x_BTD)
+            x_BTD = layer(x_BTD)
         logits: Tensor = self.head(rms_norm(x_BTD, NORM_EPS))
         return logits
 
     def loss(self, tokens_BT: Tensor, targets_BT: Tensor) -> Tensor:
         """Mean cross-entropy in nats per token: a float32 scalar."""
         logits_BTV = self(tokens_BT)
-        return F.cross_entropy(logits_BTV.flatten(0, 1).float(), targets_BT.flatten())
+        return cross_entropy(logits_BTV.flatten(0, 1).float(), targets_BT.flatten())
 
-    def extend(
-        self, tokens_BT: Tensor, past: list[KeyValue] | None
-    ) -> tuple[Tensor, list[KeyValue]]:
-        """Logits (B, V) after the last token, and the keys and values to go on from."""
-        x_BTD = self._embed(tokens_BT, past[0][0].shape[2] if past else 0)
-        present: list[KeyValue] = []
-        for index, layer in enumerate(self.layers):
-            x_BTD, key_value = layer(x_BTD, past[index] if past else None)
-            present.append(key_value)
+    def row_losses(self, tokens_BT: Tensor, targets_BT: Tensor) -> Tensor:
+        """Mean cross-entropy of each row in nats per token: float32 (B,)."""
+        logits_NV = self(tokens_BT).flatten(0, 1).float()
+        losses_N = F.cross_entropy(logits_NV, targets_BT.flatten(), reduction="none")
+        return losses_N.view(targets_BT.shape).mean(dim=1)
+
+    def empty_past(self) -> list[KeyValues]:
+        """What `extend` keeps of a text: a layer each, with room for a context."""
+        return [KeyValues(self.context) for _ in self.layers]
+
+    def extend(self, tokens_BT: Tensor, past: list[KeyValues]) -> Tensor:
+        """Logits (B, V) after the last token; `past` takes the tokens in."""
+        x_BTD = self._embed(tokens_BT, past[0].n_tokens)
+        for layer, key_values in zip(self.layers, past, strict=True):
+            x_BTD = layer(x_BTD, key_values)
         logits: Tensor = self.head(rms_norm(x_BTD[:, -1], NORM_EPS))
-        return logits, present
+        return logits
 
     def _embed(self, tokens_BT: Tensor, start: int) -> Tensor:
         positions_TD = self.position_embedding[start : start + tokens_BT.shape[1]]

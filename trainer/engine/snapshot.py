@@ -8,7 +8,7 @@ the next passes; the update waits for that copy on the device, not on the host.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Protocol
 
 import torch
@@ -21,11 +21,10 @@ from trainer.rundir.checkpoint import chunks_of
 class Snapshot(Protocol):
     """What a save reads: the bytes of weights, m and v at one step."""
 
-    @property
-    def can_repeat(self) -> bool:
-        """Whether a pass from the first chunk on still reads the step's bytes."""
+    def rewind(self) -> bool:
+        """Go back to the first chunk; `False` where its bytes are not the step's any more."""
 
-    def chunks(self) -> Iterator[memoryview]:
+    def chunks(self) -> Generator[memoryview, None, None]:
         """A pass over the bytes; a chunk is done with when the next one is asked for."""
 
     def secure(self) -> None:
@@ -43,12 +42,18 @@ class LiveSnapshot:
         # Who wants the chunk lock passes here first, so that the writer can't take it again
         # and again while an update waits.
         self._turnstile = threading.Lock()
-        self.can_repeat = True
+        self._is_secured = False
         self.copied_bytes = 0
         """Bytes that were not written when the update came."""
 
-    def chunks(self) -> Iterator[memoryview]:
-        self._next = 0
+    def rewind(self) -> bool:
+        # under the locks: an update that comes before the next pass copies all of it then
+        with self._turnstile, self._chunk_lock:
+            if not self._is_secured:
+                self._next = 0
+            return not self._is_secured
+
+    def chunks(self) -> Generator[memoryview, None, None]:
         for index in range(len(self._chunks)):
             with self._turnstile:
                 self._chunk_lock.acquire()
@@ -61,9 +66,9 @@ class LiveSnapshot:
     def secure(self) -> None:
         """Copy what is still to be read; waits for the chunk that is being written."""
         with self._turnstile, self._chunk_lock:
-            if not self.can_repeat:
+            if self._is_secured:
                 return
-            self.can_repeat = False
+            self._is_secured = True
             for index in range(self._next, len(self._chunks)):
                 self._chunks[index] = memoryview(bytes(self._chunks[index]))
                 self.copied_bytes += self._chunks[index].nbytes
@@ -81,8 +86,6 @@ class PinnedBuffers:
 class DeviceSnapshot:
     """Of buffers on a CUDA device: copied into pinned memory beside the next passes."""
 
-    can_repeat = True
-
     def __init__(self, parameters: FlatParameters, buffers: PinnedBuffers) -> None:
         self._arrays: list[Tensor] = buffers.arrays
         self._device = parameters.weights.device
@@ -94,7 +97,10 @@ class DeviceSnapshot:
             self._copied = torch.cuda.Event()
             self._copied.record(buffers.stream)
 
-    def chunks(self) -> Iterator[memoryview]:
+    def rewind(self) -> bool:
+        return True
+
+    def chunks(self) -> Generator[memoryview, None, None]:
         self._copied.synchronize()
         yield from chunks_of([as_memoryview(array) for array in self._arrays])
 

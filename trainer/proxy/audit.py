@@ -1,5 +1,6 @@
 """The sample audit of a checkpoint: free text with its score, and the loss on held-out text."""
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +32,8 @@ class AuditedEngine(Protocol):
     ) -> list[int]:
         """`n_tokens` token ids that follow the prompt, drawn with a generator of its own."""
 
-    def evaluate(self, rows: NDArray[np.int64]) -> float:
-        """Mean loss, nats a token, over rows of shape (R, context + 1)."""
+    def evaluate(self, rows: NDArray[np.int64]) -> list[float]:
+        """Mean loss of each row, nats a token; rows of shape (R, context + 1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,8 @@ class Audit:
     """Mean over all held-out rows, nats a token; None: nothing is held out, or not finite."""
     val_losses: dict[str, float | None]
     """The same for each source that has a held-out row."""
+    val_rows: dict[str, float]
+    """The loss of each held-out row by a hash of its tokens: what pairs the audits of two runs."""
     ms: float
 
 
@@ -75,14 +78,21 @@ def audit(
         temperature=TEMPERATURE,
     )
     text = tokenizer.decode(tokens)
-    val_loss, val_losses = _evaluate(engine, held_out, context)
+    rows = {name: held_out_rows(tokens, context=context) for name, tokens in held_out.items()}
+    losses = {name: engine.evaluate(taken) for name, taken in rows.items() if len(taken)}
     return Audit(
         prompt="",
         text=text,
         tokens=len(tokens),
         coherence=score_text(text),
-        val_loss=val_loss,
-        val_losses=val_losses,
+        val_loss=_mean([loss for of_source in losses.values() for loss in of_source]),
+        val_losses={name: _mean(of_source) for name, of_source in losses.items()},
+        val_rows={
+            row_hash(row): loss
+            for name, of_source in losses.items()
+            for row, loss in zip(rows[name], of_source, strict=True)
+            if math.isfinite(loss)
+        },
         ms=(clock() - start_seconds) * 1000,
     )
 
@@ -95,22 +105,12 @@ def held_out_rows(tokens: TokenArray, *, context: int) -> NDArray[np.int64]:
     return take_rows(tokens, chosen, context=context)
 
 
-def _evaluate(
-    engine: AuditedEngine, held_out: Mapping[str, TokenArray], context: int
-) -> tuple[float | None, dict[str, float | None]]:
-    """The mean over all rows, each counting the same, and the means of the sources."""
-    losses: dict[str, float | None] = {}
-    total = 0.0
-    n_rows = 0
-    for name, tokens in held_out.items():
-        rows = held_out_rows(tokens, context=context)
-        if len(rows):
-            loss = engine.evaluate(rows)
-            total += loss * len(rows)
-            n_rows += len(rows)
-            losses[name] = _finite(loss)
-    return _finite(total / n_rows) if n_rows else None, losses
+def row_hash(row: NDArray[np.int64]) -> str:
+    """12 hex digits that stand for a row's tokens, whatever source and run it is in."""
+    return hashlib.sha256(row.astype("<u4").tobytes()).hexdigest()[:12]
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _mean(losses: Sequence[float]) -> float | None:
+    """Each row counting the same; None where there is none, or one is not finite."""
+    mean = math.fsum(losses) / len(losses) if losses else math.nan
+    return mean if math.isfinite(mean) else None

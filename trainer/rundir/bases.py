@@ -1,5 +1,6 @@
-"""The checkpoints that something else stands on: pivots, and the fork that this run is."""
+"""The checkpoints that something else stands on, which no retention may thin: pivots and forks."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,24 @@ from trainer.rundir.layout import RunDirectory
 
 
 def protected_steps(run: RunDirectory) -> dict[int, str]:
-    """Step → what stands on it; a journal that can't be read protects nothing."""
-    journals = [folder / run.pivot.name for _, folder in run.archived_phases()] + [run.pivot]
-    steps = {_whole(_read(path).get("held"), "step"): "a pivot's base" for path in journals}
-    steps[_whole(_read(run.fork), "step")] = "the fork's base"
-    steps.pop(None, None)
-    return {step: why for step, why in steps.items() if step is not None}
+    """Step → what stands on it; a file that can't be read protects nothing.
+
+    Forks are siblings that name this run in their `fork.json`: the parent itself holds no list,
+    for making a fork changes no byte of it. To be asked anew before each thinning.
+    """
+    return {step: why for step, why in _bases(run) if type(step) is int}
+
+
+def _bases(run: RunDirectory) -> Iterator[tuple[Any, str]]:
+    journals = [folder / run.pivot.name for _, folder in run.archived_phases()]
+    for path in (*journals, run.pivot):
+        held = _read(path).get("held")
+        yield held.get("step") if isinstance(held, dict) else None, "a pivot's base"
+    yield _read(run.fork).get("step"), "the fork's base"
+    for path in run.path.resolve().parent.glob(f"*/{run.fork.name}"):
+        written = _read(path)
+        if written.get("parent") == run.name:
+            yield written.get("step"), f"the base of the fork {path.parent.name}"
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -23,8 +36,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return written if isinstance(written, dict) else {}
-
-
-def _whole(written: object, key: str) -> int | None:
-    value = written.get(key) if isinstance(written, dict) else None
-    return value if type(value) is int else None

@@ -13,6 +13,7 @@ import re
 import struct
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,9 @@ _HEADER = struct.Struct("<ii")
 _NAME = re.compile(r"step_([0-9]+)\.bin")
 _PARTIAL = ".checkpoint.partial"
 """One name for all, so that what a killed save left behind is the next save's to reuse."""
-CHUNK_BYTES = 8 << 20
+CHUNK_BYTES = 2 << 20
+_FLUSH_BYTES = 64 << 20
+"""Written bytes after which the disk is told to take them, so that it has no pause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,7 @@ def write_checkpoint(directory: Path, step: int, arrays: Sequence[memoryview]) -
 
 
 def chunks_of(views: Sequence[memoryview]) -> Iterator[memoryview]:
-    """Byte views of 8 MiB at most, in order: what is written, and hashed, at a time."""
+    """Byte views of 2 MiB at most, in order: what is written, and hashed, at a time."""
     for view in views:
         for start in range(0, view.nbytes, CHUNK_BYTES):
             yield view[start : start + CHUNK_BYTES]
@@ -141,15 +144,31 @@ def _write_partial(path: Path, header: bytes, n_params: int, chunks: Iterable[me
     try:
         _reserve(fd, checkpoint_bytes(n_params))
         write_fully(fd, header)
-        for chunk in chunks:
-            write_fully(fd, chunk)
-            digest.update(chunk)
+        _write_and_hash(fd, chunks, digest)
         if os.lseek(fd, 0, os.SEEK_CUR) != checkpoint_bytes(n_params):
             raise AssertionError("the chunks are not weights, m and v")
         os.fsync(fd)
     finally:
         os.close(fd)
     return digest.hexdigest()
+
+
+def _write_and_hash(fd: int, chunks: Iterable[memoryview], digest: "hashlib._Hash") -> None:
+    """Write while a thread hashes the same chunk and another has the disk take what is there."""
+    with ThreadPoolExecutor(2, thread_name_prefix="beside-write") as beside:
+        flushed = beside.submit(os.fdatasync, fd)
+        unflushed_bytes = 0
+        for chunk in chunks:
+            hashed = beside.submit(digest.update, chunk)
+            try:
+                write_fully(fd, chunk)
+            finally:
+                hashed.result()
+            unflushed_bytes += chunk.nbytes
+            if unflushed_bytes >= _FLUSH_BYTES and flushed.done():
+                flushed.result()
+                flushed, unflushed_bytes = beside.submit(os.fdatasync, fd), 0
+        flushed.result()
 
 
 def _reserve(fd: int, n_bytes: int) -> None:

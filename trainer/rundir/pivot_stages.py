@@ -91,12 +91,17 @@ def first_record(run: RunDirectory, pivot: Pivot) -> Record | None:
 def finish(run: RunDirectory, pivot: Pivot, first: Record, t: float) -> Pivot:
     """Put the journal beside what it archived: the pivot is over. The trainer may run."""
     done = replace(pivot, first_record=first, times={**pivot.times, "finished": t})
-    write_pivot(run, done)
+    retire(run, done)
+    return done
+
+
+def retire(run: RunDirectory, pivot: Pivot) -> None:
+    """Put the journal beside what it archived."""
+    write_pivot(run, pivot)
     folder = run.phase_archive(pivot.phase)
     run.pivot.rename(folder / run.pivot.name)
     sync_directory(folder)
     sync_directory(run.path)
-    return done
 
 
 def roll_back(run: RunDirectory, pivot: Pivot, t: float) -> None:

@@ -234,4 +234,4 @@ def _set_bounds(name: str, table: Any, bounds: Bounds) -> None:
     try:  # here, where the arm's name is known
         ArmPolicy(floor=float(table.get("floor", 0.0)), cap=float(table.get("cap", 1.0)))
     except SettingsError as error:
-        raise SettingsError(str(error).replace("policy", f"policy.{name}", 1)) from error
+        raise SettingsError(str(error).replace("policy.*", f"policy.{name}")) from error

@@ -75,7 +75,7 @@ def parse_inner(inner: bytes) -> list[Record] | None:
     """The records of an array without its brackets; `None` if they are not one a line."""
     records = parse_json(b"[" + inner + b"]")
     is_one_a_line = records is not None and inner.count(b"\n") == max(len(records) - 1, 0)
-    if not is_one_a_line or not all(isinstance(record, dict) for record in records):
+    if not is_one_a_line or not set(map(type, records)) <= {dict}:
         return None
     return records  # type: ignore[no-any-return]
 

@@ -1,0 +1,68 @@
+"""Putting a directory that a crash left to what the next start reads; without torch."""
+
+import orjson
+
+from tests.crash.states import Directory
+from tests.crash.workload import N_PARAMS, Truth
+from tests.tiny import TIMELESS
+from trainer.history import LossHistory
+from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.leftovers import remove_leftovers
+from trainer.rundir.record_lines import Record
+from trainer.rundir.records import RecordArray, load_records
+from trainer.rundir.state import State, read_state
+
+
+def lay_out(state: Directory, run: RunDirectory) -> None:
+    """Make the run's files those of the state."""
+    run.path.mkdir(exist_ok=True)
+    for path in run.path.iterdir():
+        if path.is_file():
+            path.unlink()
+    for name, data in state.items():
+        (run.path / name).write_bytes(data)
+
+
+def check_start(run: RunDirectory, truth: Truth, *, durable_step: int) -> None:
+    """Assert what is promised of every crash: no checkpoint that was safe is lost, what is taken
+    for one is whole, the history covers it and is strict, and what was cut is told and kept.
+    """
+    remove_leftovers(run)
+    assert not list(run.path.glob(".*.partial")), "a temporary file stays"
+    inventory = list_checkpoints(run.path, N_PARAMS)
+    assert not inventory.skipped, f"a final name without a checkpoint: {inventory.skipped}"
+    newest = inventory.newest.step if inventory.newest else 0
+    assert newest >= durable_step, f"step {durable_step} was durable, the newest is {newest}"
+    for found in inventory.checkpoints:
+        assert found.path.read_bytes() == truth.checkpoints[found.step], f"{found.path.name}"
+    _check_history(run, truth, newest)
+    _check_samples(run, newest)
+    assert isinstance(read_state(run.state), State | None)
+
+
+def _check_history(run: RunDirectory, truth: Truth, newest: int) -> None:
+    before = load_records(run.loss)
+    torn = run.loss.read_bytes()[before.end :] if run.loss.exists() else b""
+    history = LossHistory(run.loss, newest)
+    history.close()
+    written = orjson.loads(run.loss.read_bytes())
+    assert [record["step"] for record in written] == list(range(1, len(written) + 1))
+    assert len(written) >= newest
+    for record in written:
+        assert _timeless(record) == _timeless(truth.records[record["step"]])
+    if torn.strip(b"[], \r\n"):
+        assert history.repair is not None, "torn bytes were cut and not told"
+        assert history.repair.kept_as.read_bytes() == torn
+
+
+def _check_samples(run: RunDirectory, newest: int) -> None:
+    samples = RecordArray(run.samples)
+    samples.close()
+    steps = [record["step"] for record in orjson.loads(run.samples.read_bytes())]
+    assert steps == sorted(set(steps))
+    assert max(steps, default=0) <= newest, "an audit outlives its checkpoint"
+
+
+def _timeless(record: Record) -> list[object]:
+    return [record[key] for key in TIMELESS]

@@ -1,0 +1,79 @@
+"""A real training whose file operations are recorded, and what every state of it must give."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trainer.saving
+from tests.crash.recording import Operation, Recorder
+from tests.tiny import Crashed, ask_checkpoint, crash, make_tiny_run, strict_json, train_here
+from trainer.rundir.checkpoint import Written
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import Exit
+
+N_PARAMS = 2_656
+_SMALLER = {"layers = 2": "layers = 1", "heads = 2": "heads = 1", "width = 16": "width = 4"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Truth:
+    """A run that nothing ever disturbed."""
+
+    run: RunDirectory
+    records: Mapping[int, dict[str, Any]]
+    checkpoints: Mapping[int, bytes]
+    """Step → bytes, of every step."""
+
+
+def make_small_run(path: Path, *, every: int = 3, thins: bool = False) -> RunDirectory:
+    """Checkpoints of 32 KB: states of them are cheap to build."""
+    run = make_tiny_run(path, total_steps=13, every=every, sources={"large": 300, "small": 12})
+    text = run.settings.read_text()
+    for before, after in _SMALLER.items():
+        text = text.replace(before, after)
+    if thins:
+        text = text.replace("[checkpoint]", "[checkpoint]\nkeep_last = 1\nkeep_every = 6")
+    run.settings.write_text(text)
+    return run
+
+
+def make_truth(path: Path) -> Truth:
+    run = make_small_run(path, every=1)
+    assert train_here(run) is Exit.FINISHED
+    return load_truth(path)
+
+
+def load_truth(path: Path) -> Truth:
+    run = RunDirectory(path)
+    return Truth(
+        run=run,
+        records={record["step"]: record for record in strict_json(run.loss)},
+        checkpoints={
+            int(file.name[5:11]): file.read_bytes() for file in run.path.glob("step_*.bin")
+        },
+    )
+
+
+def record_training(path: Path, truth: Truth, *, thins: bool) -> list[Operation]:
+    """A first start with saves by cadence and on request, a crash, a second start to the end."""
+    run = make_small_run(path, thins=thins)
+    shutil.copytree(truth.run.tokens, run.tokens)
+    shutil.copyfile(truth.run.tokenizer, run.tokenizer)
+    recorder = Recorder(run.path)
+    real = trainer.saving.write_chunks
+
+    def write_chunks(directory: Path, step: int, *rest: Any) -> Written:
+        written = real(directory, step, *rest)
+        recorder.durable(step)
+        return written
+
+    with recorder.recording(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer.saving, "write_chunks", write_chunks)
+        with pytest.raises(Crashed):
+            train_here(run, {4: ask_checkpoint, 8: crash})
+        assert train_here(run) is Exit.FINISHED
+    return recorder.trace
