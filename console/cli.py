@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from console.branching import Branching
 from console.follow import Follower, reasons_to_look
 from console.operations import Operations
 from console.pivot_desk import PivotDesk
@@ -86,6 +87,7 @@ def _run_console(arguments: list[str]) -> int:
         follower,
         operations,
         PivotDesk(Pivoting(operations), Path.cwd()),
+        Branching(run),
         changes,
         is_read_only=parsed.read_only,
     )

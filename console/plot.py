@@ -13,7 +13,7 @@ from console.axis import LARGEST, Axis, Scale, fit_axis, step_text, step_ticks
 from console.glyphs import Dots, Glyphs
 from console.marks import Mark, MarkKind, place_labels
 from console.raster import encode, rasterise
-from console.rows import Ink, Placed, Row, Run, clipped, place, to_runs
+from console.rows import Ink, Placed, Row, Run, clipped, place, printable, to_runs
 from console.series import Series, SeriesView, Values, bucket, column_of
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 6  # below this only the numbers are shown
@@ -26,6 +26,8 @@ class ChartData:
 
     series: SeriesView = field(default_factory=Series().view)
     marks: tuple[Mark, ...] = ()
+    names: tuple[str, str] = ("loss", "EMA")
+    """What the two curves are called; foreign text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +46,8 @@ def draw(data: ChartData, look: Look, glyphs: Glyphs, *, width: int, height: int
     if not len(view):
         return _message("no step yet", glyphs, width, height)
     if width < _LEAST_WIDTH or height < _LEAST_HEIGHT:
-        return _numbers_only(view, glyphs, width, height)
-    return _chart(view, data.marks, look, glyphs, width, height)
+        return _numbers_only(view, data.names, glyphs, width, height)
+    return _chart(view, data, look, glyphs, width, height)
 
 
 def loss_text(value: float) -> str:
@@ -61,12 +63,16 @@ def _message(text: str, glyphs: Glyphs, width: int, height: int) -> list[Row]:
     return [middle if row == height // 2 else place([], width) for row in range(height)]
 
 
-def _numbers_only(view: SeriesView, glyphs: Glyphs, width: int, height: int) -> list[Row]:
+def _numbers_only(
+    view: SeriesView, names: tuple[str, str], glyphs: Glyphs, width: int, height: int
+) -> list[Row]:
     """The last loss and, under it, the last EMA, in the longest words that have room."""
     rows = []
-    for name, value, ink in (("loss", view.loss[-1], Ink.RAW), ("EMA", view.ema[-1], Ink.SMOOTH)):
+    lasts = ((names[0], view.loss[-1], Ink.RAW), (names[1], view.ema[-1], Ink.SMOOTH))
+    for name, value, ink in lasts:
         number = loss_text(float(value))
-        fitting = (text for text in (f"{name} {number}", number) if len(text) <= width)
+        named = f"{printable(name, glyphs)} {number}"
+        fitting = (text for text in (named, number) if cell_len(text) <= width)
         # A number cut short would be another number.
         rows.append(place([Placed(0, next(fitting, glyphs.ellipsis), ink)], width))
     return (rows + [place([], width)] * height)[:height]
@@ -74,7 +80,7 @@ def _numbers_only(view: SeriesView, glyphs: Glyphs, width: int, height: int) -> 
 
 def _chart(
     view: SeriesView,
-    marks: Sequence[Mark],
+    data: ChartData,
     look: Look,
     glyphs: Glyphs,
     width: int,
@@ -82,14 +88,14 @@ def _chart(
 ) -> list[Row]:
     """Head, labels of the marks (if any), plot, step axis, step labels: from top to bottom."""
     first, last = int(view.step[0]), int(view.step[-1])
-    shown = [mark for mark in marks if first <= mark.step <= last + 1]
+    shown = [mark for mark in data.marks if first <= mark.step <= last + 1]
     plot_rows = height - 3 - bool(shown)
     axis, curves = _curves(view, look.scale)
     ticks = _tick_rows(axis, plot_rows)
     gutter = max((len(text) for text in ticks.values()), default=0) + 2
     columns = width - gutter
     at = [(_column(mark.step, first, last, columns), mark) for mark in shown]
-    rows = [_head(view, axis, look, glyphs, width)]
+    rows = [_head(view, data.names, axis, look, glyphs, width)]
     if shown:
         labels = [p._replace(column=p.column + gutter) for p in place_labels(at, glyphs, columns)]
         rows.append(place(labels, width))
@@ -175,17 +181,25 @@ def _step_axis(first: int, last: int, glyphs: Glyphs, gutter: int, columns: int)
     return [(border,), place(labels, gutter + columns)]
 
 
-def _head(view: SeriesView, axis: Axis, look: Look, glyphs: Glyphs, width: int) -> Row:
+def _head(
+    view: SeriesView,
+    names: tuple[str, str],
+    axis: Axis,
+    look: Look,
+    glyphs: Glyphs,
+    width: int,
+) -> Row:
     """Key and last values at the left; step, scale and window at the right if there is room."""
     loss, ema = loss_text(float(view.loss[-1])), loss_text(float(view.ema[-1]))
+    first, second = (printable(name, glyphs) for name in names)
     left = [
-        Placed(1, f"{glyphs.raw_key} loss {loss}", Ink.RAW),
-        Placed(1, f"{glyphs.smooth_key} EMA {ema}", Ink.SMOOTH),
+        Placed(1, f"{glyphs.raw_key} {first} {loss}", Ink.RAW),
+        Placed(1, f"{glyphs.smooth_key} {second} {ema}", Ink.SMOOTH),
     ]
     left[1] = left[1]._replace(column=left[0].column + cell_len(left[0].text) + 2)
     end = left[1].column + cell_len(left[1].text)
     if end > width:
-        return place([Placed(0, clipped(f"EMA {ema}", width, glyphs), Ink.SMOOTH)], width)
+        return place([Placed(0, clipped(f"{second} {ema}", width, glyphs), Ink.SMOOTH)], width)
     for text in _right_texts(view, axis, look, glyphs):
         if end + 2 + len(text) <= width - 1:
             return place([*left, Placed(width - 1 - len(text), text, Ink.TEXT)], width)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from console.app import ConsoleApp
+from console.branching import Branching
 from console.pivot_desk import PivotDesk
 from console.ports import Follower, Operations
 from console.process import on_leave_signals
@@ -14,6 +15,7 @@ def run_console(
     follower: Follower,
     operations: Operations,
     desk: PivotDesk,
+    branching: Branching,
     changes: AsyncGenerator[object, None],
     *,
     is_read_only: bool = False,
@@ -27,6 +29,7 @@ def run_console(
         follower,
         operations,
         desk,
+        branching,
         changes,
         is_read_only=is_read_only,
         driver_class=TerminalDriver,

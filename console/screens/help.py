@@ -11,6 +11,8 @@ from textual.screen import ModalScreen
 
 from console.screens.comparison import ComparisonScreen
 from console.screens.dashboard import Dashboard
+from console.screens.fork.compare import CompareScreen
+from console.screens.fork.fork import ForkScreen
 from console.screens.pivot.policy import SourceForm
 from console.screens.pivot.policy_table import PolicyTable
 from console.screens.pivot.progress import ProgressScreen
@@ -75,6 +77,8 @@ SECTIONS: tuple[tuple[str, type[DOMNode]], ...] = (
     ("Arms in the wizard", PolicyTable),
     ("Source to add", SourceForm),
     ("Pivot under way", ProgressScreen),
+    ("Audit fork", ForkScreen),
+    ("Two runs", CompareScreen),
     ("Choices", Choices),
     ("Help", HelpScreen),
 )

@@ -48,6 +48,13 @@ class CheckpointsPane(LineView):
             id="checkpoints.compare",
             tooltip="Show this checkpoint's audit beside the one before",
         ),
+        Binding(
+            "f",
+            "fork",
+            "Fork",
+            id="checkpoints.fork",
+            tooltip="Two branches from this checkpoint, to see which does better",
+        ),
         Binding("up,k", "move(-1)", "Up", show=False, id="checkpoints.up", tooltip="Newer"),
         Binding("down,j", "move(1)", "Down", show=False, id="checkpoints.down", tooltip="Older"),
         Binding("pageup", "page(-1)", "Page up", show=False, id="checkpoints.page_up"),
@@ -62,6 +69,13 @@ class CheckpointsPane(LineView):
         def __init__(self, audit: Audit) -> None:
             super().__init__()
             self.audit = audit
+
+    class ForkWanted(Message):
+        """The operator wants branches from the checkpoint of this step."""
+
+        def __init__(self, step: int) -> None:
+            super().__init__()
+            self.step = step
 
     cursor: var[int] = var(0)
 
@@ -122,6 +136,12 @@ class CheckpointsPane(LineView):
             self.post_message(self.Chosen(row.audit))
         elif row is not None:
             self.notify("this checkpoint has no sample audit", markup=False)
+
+    def action_fork(self) -> None:
+        """Ask for branches from the checkpoint under the cursor."""
+        row = self._rows[self.cursor] if self.cursor < len(self._rows) else None
+        if isinstance(row, CheckpointRow):
+            self.post_message(self.ForkWanted(row.step))
 
     def _keep_in_sight(self) -> None:
         line, height = self.cursor + 1, self.rows_in_sight

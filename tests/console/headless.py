@@ -13,6 +13,7 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 
 from console.app import ConsoleApp
+from console.branching import Branching
 from console.follow import Clock
 from console.pivot_desk import PivotDesk
 from console.run_view import RunView
@@ -82,6 +83,7 @@ class Stage:
         app_class: type[ConsoleApp] = ConsoleApp,
         run: RunDirectory | None = None,
         desk_class: type[PivotDesk] = PivotDesk,
+        branching: Branching | None = None,
     ) -> None:
         """`run`: the directory that a pivot is made in; by default there is none."""
         self.follower = ScriptedFollower(view or fixed_run.fixed_view(12), series)
@@ -93,6 +95,7 @@ class Stage:
             self.follower,
             self.operations,
             desk_class(self.pivots, Path("/srv/text")),
+            branching or Branching(self.pivots.run),
             self._changes(),
             clock=Clock(wall=lambda: self.hands.wall, monotonic=lambda: self.hands.monotonic),
             is_read_only=is_read_only,

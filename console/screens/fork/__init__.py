@@ -1,0 +1,1 @@
+"""Audit forks: two branches from a checkpoint, and two runs side by side."""

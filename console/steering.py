@@ -1,0 +1,172 @@
+"""The app's part that wires pivots and forks to their screens, and decides nothing."""
+
+import asyncio
+from pathlib import Path
+
+from textual import work
+from textual.app import App
+from textual.driver import Driver
+from textual.reactive import var
+
+from console.branching import Asked, Branching, Grown
+from console.follow import Clock
+from console.pivot_desk import PivotDesk
+from console.pivot_story import Story
+from console.pivot_walk import walk_pivot
+from console.ports import Glance
+from console.screens.fork.compare import CompareScreen
+from console.screens.fork.fork import ForkScreen
+from console.screens.pivot.progress import ProgressScreen
+from console.screens.pivot.wizard import WizardScreen
+from console.side_by_side import read_side_by_side
+from console.widgets.checkpoints import CheckpointsPane
+from console.widgets.text import foreign
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import RunError
+from trainer.rundir.pivot import Pivot, Stage
+
+READ_ONLY = "read-only: nothing is changed from here"
+
+
+class SteeringApp(App[str]):
+    """Walks a pivot and grows branches for as long as the console is open, on any screen."""
+
+    glance: var[Glance | None] = var(None)
+    story: var[Story | None] = var(None)
+    """Of the pivot that this console has walked last, or walks."""
+    branches: var[tuple[Grown, ...]] = var(())
+    """That this console has made last, or makes."""
+
+    def __init__(
+        self,
+        desk: PivotDesk,
+        branching: Branching,
+        *,
+        clock: Clock,
+        is_read_only: bool,
+        driver_class: type[Driver] | None,
+        ansi_color: bool,
+    ) -> None:
+        super().__init__(driver_class=driver_class, ansi_color=ansi_color)
+        self._desk = desk
+        self._branching = branching
+        self._clock = clock
+        self._is_read_only = is_read_only
+
+    def tell(self, message: str, *, is_ok: bool) -> None:
+        """Show a passing note."""
+        self.notify(foreign(message), severity="information" if is_ok else "error", markup=False)
+
+    def action_pivot(self) -> None:
+        """Open the pivot wizard, or show the pivot under way."""
+        if self._is_read_only:
+            self.tell(READ_ONLY, is_ok=True)
+        elif self._is_walking:
+            self._show_pivot(None)
+        else:
+            self.push_screen(WizardScreen(self._desk, monotonic=self._clock.monotonic))
+
+    @property
+    def _is_walking(self) -> bool:
+        return self.story is not None and not (self.story.is_over or self.story.problem)
+
+    @work(group="pivot-files")
+    async def look_for_pivot(self) -> None:
+        """At the start: a pivot that was left under way is shown first."""
+        try:
+            found = await asyncio.to_thread(self._desk.pending)
+        except (RunError, OSError) as error:
+            self.tell(str(error), is_ok=False)
+            return
+        if found is not None:
+            self._show_pivot(found)
+
+    def _show_pivot(self, found: tuple[Pivot, Story] | None) -> None:
+        """In place of the wizard, if that is open."""
+        screen = ProgressScreen(self._desk, found=found, monotonic=self._clock.monotonic)
+        if isinstance(self.screen, WizardScreen):
+            self.switch_screen(screen)
+        else:
+            self.push_screen(screen)
+
+    def on_wizard_screen_pivot_found(self, event: WizardScreen.PivotFound) -> None:
+        self._show_pivot(event.found)
+
+    def on_wizard_screen_requested(self, event: WizardScreen.Requested) -> None:
+        self._walk(event.story)
+        self._show_pivot(None)
+
+    def on_progress_screen_walk_wanted(self, event: ProgressScreen.WalkWanted) -> None:
+        self._walk(event.story)
+
+    def on_progress_screen_rolled_back(self, event: ProgressScreen.RolledBack) -> None:
+        self.story = None
+        if isinstance(self.screen, ProgressScreen):
+            self.screen.dismiss()
+        self.tell(event.words, is_ok=True)
+
+    @work(group="pivot", exclusive=True)
+    async def _walk(self, story: Story) -> None:
+        try:
+            await walk_pivot(self._desk.pivots, story, self._hear)
+        except Exception as error:  # noqa: BLE001 - this edge shows whatever went wrong
+            self._hear((self.story or story).halted(f"{type(error).__name__}: {error}"))
+
+    def _hear(self, story: Story) -> None:
+        self.story = story
+        if isinstance(self.screen, ProgressScreen):
+            return
+        if story.is_over:
+            self.tell(f"pivot: {story.facts[Stage.RESTARTED]}", is_ok=True)
+        elif story.problem:
+            self.tell(f"pivot: {story.problem}; p offers what can be done", is_ok=False)
+
+    def on_checkpoints_pane_fork_wanted(self, event: CheckpointsPane.ForkWanted) -> None:
+        if self._is_read_only:
+            self.tell(READ_ONLY, is_ok=True)
+        else:
+            self._open_fork(event.step)
+
+    @work(group="fork-files", exclusive=True)
+    async def _open_fork(self, step: int) -> None:
+        forks = await asyncio.to_thread(self._branching.forks)
+        every = (self.glance.view.checkpoint_every if self.glance else None) or 100
+        is_growing = any(not (branch.is_done or branch.problem) for branch in self.branches)
+        screen = ForkScreen(
+            self._branching.run.name,
+            step,
+            every,
+            is_growing=is_growing,
+            made_before=forks,
+            monotonic=self._clock.monotonic,
+        )
+        self.push_screen(screen)
+
+    def on_fork_screen_fork_wanted(self, event: ForkScreen.ForkWanted) -> None:
+        self._grow(event.asked)
+
+    @work(group="fork", exclusive=True)
+    async def _grow(self, asked: Asked) -> None:
+        growing = self._branching.grow(asked)
+        try:
+            while (grown := await asyncio.to_thread(next, growing, None)) is not None:
+                self.branches = grown
+        except Exception as error:  # noqa: BLE001 - this edge shows whatever went wrong
+            self._fork_failed(error)
+        else:
+            if not isinstance(self.screen, ForkScreen):
+                names = " and ".join(branch.name for branch in self.branches)
+                self.tell(f"{names} are done; f on a checkpoint compares them", is_ok=True)
+
+    def _fork_failed(self, error: Exception) -> None:
+        words = str(error) if isinstance(error, RunError | OSError) else repr(error)
+        self.branches = tuple(
+            branch if branch.path else branch.failed(words) for branch in self.branches
+        )
+        self.tell(f"fork: {words}", is_ok=False)
+
+    def on_fork_screen_compare_wanted(self, event: ForkScreen.CompareWanted) -> None:
+        folder: Path = self._branching.run.path.resolve().parent
+        first, second = (RunDirectory(folder / name) for name in event.names[:2])
+        names = (first.name, second.name)
+        self.push_screen(CompareScreen(names, lambda: read_side_by_side(first, second)))
