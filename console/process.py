@@ -180,6 +180,19 @@ def _spawn(
     return LaunchedTrainer(process=process)
 
 
+def run_module(module: str, given: bytes) -> bytes:
+    """Run a module of ours with `given` on stdin, wait, and return its stdout."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", module],
+        input=given,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **own_environment()},
+        check=False,
+    )
+    return done.stdout
+
+
 def own_command(run: RunDirectory) -> list[str]:
     """What starts andrea-trainer on the run."""
     # -P: a file `trainer.py` in the working directory must not be taken for the package.

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -13,10 +14,12 @@ from tests.console.pictures import LARGE, SCENES, SMALL, picture_stage  # noqa: 
 
 async def make(scene: str, size: tuple[int, int]) -> None:
     """Write one picture of a scene in a terminal of this size."""
-    stage = picture_stage()
-    async with stage.opened(*size):
-        await SCENES[scene](stage)
-        svg = stage.app.export_screenshot(title="andrea-console runs/v3")
+    with tempfile.TemporaryDirectory() as folder:
+        stage = picture_stage(Path(folder))
+        async with stage.opened(*size):
+            await SCENES[scene](stage)
+            svg = stage.app.export_screenshot(title="andrea-console runs/v3")
+            stage.pivots.tell(None)
     target = HERE / f"{scene}-{size[0]}x{size[1]}.svg"
     target.write_text(svg, encoding="utf-8")
     print(target.name)

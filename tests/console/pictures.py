@@ -2,10 +2,19 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from console.app import ConsoleApp
+from console.pivot_desk import PivotDesk
+from console.screens.fork.compare import CompareScreen
+from console.screens.pivot.progress import ProgressScreen
+from console.widgets.fields import ConfirmField
 from tests.console import fixed_run
+from tests.console.fixed_comparison import fixed_side_by_side
 from tests.console.headless import Stage
+from tests.console.scripted_pivots import FACTS, STARTING, make_fixed_run
+from trainer.rundir.settings import SourceSettings
+from trainer.rundir.source_size import SourceSize
 
 _ELSEWHERE = re.compile(r"@font-face \{.*?\}\s*|<!-- Generated.*?-->\s*", re.DOTALL)
 QUIET_SECONDS = 1.0
@@ -22,10 +31,18 @@ class PicturedApp(ConsoleApp):
         return _ELSEWHERE.sub("", svg).replace("Fira Code", "DejaVu Sans Mono")
 
 
-def picture_stage() -> Stage:
-    """The fixed run, all of it, before an app that can be pictured."""
+class PicturedDesk(PivotDesk):
+    """Knows the size of its sources by heart."""
+
+    def measure(self, source: SourceSettings) -> SourceSize:
+        return SourceSize(documents=28_400, text_bytes=9_310_000, is_exact=True, tokens=2_290_000)
+
+
+def picture_stage(folder: Path) -> Stage:
+    """The fixed run, all of it, before an app that can be pictured; `folder` is an empty one."""
     view, series = fixed_run.fixed_view(), fixed_run.fixed_series()
-    return Stage(view, series=series, app_class=PicturedApp)
+    run = make_fixed_run(folder / view.name)
+    return Stage(view, series=series, app_class=PicturedApp, run=run, desk_class=PicturedDesk)
 
 
 async def show_dashboard(stage: Stage) -> None:
@@ -45,8 +62,66 @@ async def show_stop_dialog(stage: Stage) -> None:
     await stage.until(lambda: "Enter choose" in stage.text(), "the dialog")
 
 
+async def show_policy(stage: Stage) -> None:
+    """The wizard's second step: a cap lowered, a source removed, one added, a mistake."""
+    await stage.pilot.press("p")
+    await _settle(stage, "Enter next")
+    await stage.until(lambda: "enough for one more" in stage.text(), "the checks")
+    await stage.pilot.press("enter")
+    await _settle(stage, "digits type")
+    await stage.pilot.press("right", *"0.8", "down", "down", "down", "x")
+    await stage.pilot.press("a", *"docstrings", "enter")
+    await stage.pilot.press(*"python:docstrings", "enter")
+    await stage.until(lambda: "28,400 documents" in stage.text(), "the count")
+    await stage.pilot.press("tab", *"the topics repeat themselves", "shift+tab")
+    await stage.pilot.press("down", "left", *"0.3")
+    await stage.pilot.pause()
+
+
+async def show_review(stage: Stage) -> None:
+    """The fourth step, the run's name half typed."""
+    await show_policy(stage)
+    await stage.pilot.press("escape", "n")
+    await _settle(stage, "At the next boundary")
+    await stage.pilot.press("enter")
+    await _settle(stage, "type the name")
+    await stage.until(lambda: isinstance(stage.app.focused, ConfirmField), "the field")
+    await stage.pilot.press(*"andrea")
+    await stage.pilot.pause()
+
+
+async def show_progress(stage: Stage) -> None:
+    """The fifth step, settings committed and the trainer on its way."""
+    await show_review(stage)
+    await stage.pilot.press(*"-120m")
+    stage.hands.monotonic += QUIET_SECONDS
+    await stage.pilot.press("enter")
+    await stage.until(lambda: isinstance(stage.app.screen, ProgressScreen), "the progress")
+    stage.pivots.tell(*FACTS[:3], STARTING)
+    await _settle(stage, "loading torch")
+    await _settle(stage, "Enter choose")
+
+
+async def show_compare(stage: Stage) -> None:
+    """Two branches side by side."""
+    names = ("v3-112700-a", "v3-112700-b")
+    await stage.app.push_screen(CompareScreen(names, fixed_side_by_side))
+    await stage.until(lambda: "better than" in stage.text(), "the verdict")
+    await stage.pilot.pause()
+
+
+async def _settle(stage: Stage, text: str) -> None:
+    """Let a moment of quiet pass until this is to be seen."""
+    stage.hands.monotonic += QUIET_SECONDS
+    await stage.until(lambda: text in stage.text(), text)
+
+
 SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {
     "dashboard": show_dashboard,
     "checkpoints": show_checkpoints,
     "stop": show_stop_dialog,
+    "policy": show_policy,
+    "review": show_review,
+    "progress": show_progress,
+    "compare": show_compare,
 }

@@ -33,6 +33,7 @@ FACTS = (
         " the last of phase 2",
     ),
 )
+STARTING = Progress(stage=Stage.RESTARTED, is_done=False, message="starting: loading torch")
 WAITING = Progress(
     stage=Stage.HELD,
     is_done=False,

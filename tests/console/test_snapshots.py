@@ -1,6 +1,7 @@
 """Screens as pictures, compared cell by cell with those on file."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -15,10 +16,11 @@ def test_the_screen_looks_as_it_is_on_file(
     monkeypatch: pytest.MonkeyPatch,
     scene: str,
     size: tuple[int, int],
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    stage = picture_stage()
+    stage = picture_stage(tmp_path)
 
     async def arrange(pilot: Pilot[str]) -> None:
         await stage.begin(pilot)

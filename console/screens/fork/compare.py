@@ -66,14 +66,14 @@ class CompareScreen(ModalScreen[None]):
         try:
             self._shown = await asyncio.to_thread(self._read)
         except (RunError, OSError) as error:
-            self._hint(str(error), RED)
+            self._hint(foreign(str(error)), RED)
             return
         self._hint("↑ ↓ scroll   Tab chart   r read anew   Esc back")
         self.query_one(LossChart).show(self._shown.chart())
         self._draw()
 
     def _hint(self, words: str, style: str = DIM) -> None:
-        put(self.query_one("#side-hint", Static), Content.styled(foreign(words), style))
+        put(self.query_one("#side-hint", Static), Content.styled(words, style))
 
     def _draw(self) -> None:
         view = self.query_one(LineView)

@@ -85,6 +85,7 @@ class ForkScreen(GuardedScreen):
         self._every = every
         self._is_growing = is_growing
         self._made_before = tuple(made_before)[-2:]
+        self._grown: tuple[Grown, ...] = ()
 
     def compose_body(self) -> ComposeResult:
         yield BranchFields(self._run_name, self._step, 2 * self._every)
@@ -139,23 +140,33 @@ class ForkScreen(GuardedScreen):
                 self.post_message(self.ForkWanted(asked))
 
     def _names(self) -> Sequence[str]:
-        grown: tuple[Grown, ...] = getattr(self.app, "branches", ())
-        return [branch.name for branch in grown] if self._is_growing else self._made_before
+        if self._is_growing:
+            return [branch.name for branch in self._grown]
+        return self._made_before
 
     def _on_branches(self, grown: tuple[Grown, ...]) -> None:
         if not grown:
             return
+        self._grown = grown
         if not self._is_growing:
             self._is_growing = True
             self.query_one(BranchFields).display = False
             self.query_one("#branches").display = True
             self.say("")
             self.begin_quiet()
-        view = self.query_one("#branches", LineView)
-        lines = branch_lines(grown, view.line_width)
-        view.show_lines(len(lines), lines.__getitem__)
+        # Only once it is shown the lines know their width.
+        self.call_after_refresh(self._draw)
         are_made = all(branch.path is not None for branch in grown)
         self.query_one(Choices).offer((_COMPARE, _CLOSE) if are_made else (_CLOSE,))
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._draw()
+
+    def _draw(self) -> None:
+        view = self.query_one("#branches", LineView)
+        lines = branch_lines(self._grown, view.line_width)
+        view.show_lines(len(lines), lines.__getitem__)
 
 
 def branch_lines(grown: Sequence[Grown], width: int) -> list[Content]:
