@@ -64,13 +64,13 @@ def record_training(path: Path, truth: Truth, *, thins: bool) -> list[Operation]
     shutil.copyfile(truth.run.tokenizer, run.tokenizer)
     recorder = Recorder(run.path)
 
-    def recorded_write(directory: Path, step: int, *rest: Any) -> Written:
+    def recorded(directory: Path, step: int, *rest: Any) -> Written:
         written = write_chunks(directory, step, *rest)
         recorder.durable(step)
         return written
 
     with recorder.recording(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trainer.saving.write_chunks", recorded_write)
+        patch.setattr("trainer.saving.write_chunks", recorded)
         with pytest.raises(Crashed):
             train_here(run, {4: ask_checkpoint, 8: crash})
         assert train_here(run) is Exit.FINISHED
