@@ -33,6 +33,10 @@ def state_of(run: RunDirectory) -> State:
     return read_state(run.state) or State()
 
 
+def has_records(run: RunDirectory) -> bool:
+    return bool(RecordTail(run.loss).look().records)
+
+
 def storm(run: RunDirectory, n_signals: int, seed: int) -> int:
     """Send so many of SIGUSR1 and SIGHUP at random moments, then SIGTERM; the checkpoints made.
 
@@ -43,7 +47,9 @@ def storm(run: RunDirectory, n_signals: int, seed: int) -> int:
     try:
         wait_for(lambda: state_of(run).takes_signals, process, "it takes signals")
         n_asked = 0
-        for _ in range(n_signals):
+        for sent in range(n_signals):
+            if sent == n_signals // 4:  # those before came while it was loading
+                wait_for(lambda: has_records(run), process, "a first record")
             number = chance.choice((signal.SIGUSR1, signal.SIGUSR1, signal.SIGHUP))
             n_asked += number == signal.SIGUSR1
             process.send_signal(number)
@@ -78,7 +84,7 @@ def start_twice(run: RunDirectory) -> None:
         loser, winner = sorted(both, key=lambda process: process.poll() is None)
         assert loser.returncode == Exit.LOCKED
         assert "another trainer holds this run" in run.log.read_text()
-        wait_for(lambda: bool(RecordTail(run.loss).look().records), winner, "a first record")
+        wait_for(lambda: has_records(run), winner, "a first record")
         winner.send_signal(signal.SIGTERM)
         assert winner.wait(_PATIENCE_SECONDS) == Exit.TERMINATED
     finally:
