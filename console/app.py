@@ -16,13 +16,20 @@ from console import farewell, terminal
 from console.follow import Clock
 from console.keys import KEYS
 from console.messages import OperationEnded, RunChanged, RunUnreadable
+from console.pivot_desk import PivotDesk
+from console.pivot_story import Story
+from console.pivot_walk import walk_pivot
 from console.ports import Follower, Glance, Operations, Outcome
 from console.run_view import Request, RequestStage, RunView
 from console.screens.dashboard import Dashboard
 from console.screens.help import SECTIONS, HelpScreen
+from console.screens.pivot.progress import ProgressScreen
+from console.screens.pivot.wizard import WizardScreen
 from console.screens.quit_dialog import QuitDialog
 from console.theme import TERMINAL
 from console.widgets.text import foreign
+from trainer.rundir.outcomes import RunError
+from trainer.rundir.pivot import Pivot, Stage
 
 _READ_ONLY = "read-only: nothing is changed from here"
 
@@ -39,11 +46,14 @@ class ConsoleApp(App[str]):
     glance: var[Glance | None] = var(None)
     minute: var[int] = var(0)
     """The wall clock's minute: what is drawn from ages changes with it, not more often."""
+    story: var[Story | None] = var(None)
+    """Of the pivot that this console has walked last, or walks."""
 
     def __init__(
         self,
         follower: Follower,
         operations: Operations,
+        desk: PivotDesk,
         changes: AsyncGenerator[object, None],
         *,
         clock: Clock | None = None,
@@ -57,6 +67,7 @@ class ConsoleApp(App[str]):
         self.animation_level = "none"
         self._follower = follower
         self._operations = operations
+        self._desk = desk
         self._changes = changes
         self._clock = clock or Clock()
         self._is_read_only = is_read_only
@@ -71,6 +82,8 @@ class ConsoleApp(App[str]):
 
     def on_mount(self) -> None:
         self._follow()
+        if not self._is_read_only:
+            self._look_for_pivot()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what the run can take: a checkpoint while it runs, a resume while it doesn't."""
@@ -150,6 +163,73 @@ class ConsoleApp(App[str]):
             self.notify(_READ_ONLY, markup=False)
         else:
             self._operate(operation)
+
+    def action_pivot(self) -> None:
+        """Open the pivot wizard, or show the pivot under way."""
+        if self._is_read_only:
+            self.notify(_READ_ONLY, markup=False)
+        elif self._is_walking:
+            self.push_screen(ProgressScreen(self._desk, monotonic=self._clock.monotonic))
+        else:
+            self.push_screen(WizardScreen(self._desk, monotonic=self._clock.monotonic))
+
+    @property
+    def _is_walking(self) -> bool:
+        return self.story is not None and not (self.story.is_over or self.story.problem)
+
+    @work(group="pivot-files")
+    async def _look_for_pivot(self) -> None:
+        """At the start: a pivot that was left under way is shown first."""
+        try:
+            found = await asyncio.to_thread(self._desk.pending)
+        except (RunError, OSError) as error:
+            self._tell(str(error), is_ok=False)
+            return
+        if found is not None:
+            self._show_pivot(found)
+
+    def _show_pivot(self, found: tuple[Pivot, Story] | None) -> None:
+        """In place of the wizard, if that is open."""
+        screen = ProgressScreen(self._desk, found=found, monotonic=self._clock.monotonic)
+        if isinstance(self.screen, WizardScreen):
+            self.switch_screen(screen)
+        else:
+            self.push_screen(screen)
+
+    def on_wizard_screen_pivot_found(self, event: WizardScreen.PivotFound) -> None:
+        self._show_pivot(event.found)
+
+    def on_wizard_screen_requested(self, event: WizardScreen.Requested) -> None:
+        self._walk(event.story)
+        self._show_pivot(None)
+
+    def on_progress_screen_walk_wanted(self, event: ProgressScreen.WalkWanted) -> None:
+        self._walk(event.story)
+
+    def on_progress_screen_rolled_back(self, event: ProgressScreen.RolledBack) -> None:
+        self.story = None
+        self._close_progress()
+        self._tell(event.words, is_ok=True)
+
+    def _close_progress(self) -> None:
+        if isinstance(self.screen, ProgressScreen):
+            self.screen.dismiss()
+
+    @work(group="pivot", exclusive=True)
+    async def _walk(self, story: Story) -> None:
+        try:
+            await walk_pivot(self._desk.pivots, story, self._hear)
+        except Exception as error:  # noqa: BLE001 - this edge shows whatever went wrong
+            self._hear((self.story or story).halted(f"{type(error).__name__}: {error}"))
+
+    def _hear(self, story: Story) -> None:
+        self.story = story
+        if isinstance(self.screen, ProgressScreen):
+            return
+        if story.is_over:
+            self._tell(f"pivot: {story.facts[Stage.RESTARTED]}", is_ok=True)
+        elif story.problem:
+            self._tell(f"pivot: {story.problem}; p offers what can be done", is_ok=False)
 
     def action_ask_quit(self) -> None:
         """Ask what shall become of the trainer; with nothing to decide, leave."""

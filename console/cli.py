@@ -8,6 +8,8 @@ from pathlib import Path
 
 from console.follow import Follower, reasons_to_look
 from console.operations import Operations
+from console.pivot_desk import PivotDesk
+from console.pivoting import Pivoting
 from console.process import presence_of
 from console.read_ahead import read_ahead
 from console.restarts import Restarter, restarting
@@ -83,6 +85,7 @@ def _run_console(arguments: list[str]) -> int:
     return run_console(
         follower,
         operations,
+        PivotDesk(Pivoting(operations), Path.cwd()),
         changes,
         is_read_only=parsed.read_only,
     )

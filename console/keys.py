@@ -11,6 +11,13 @@ KEYS: list[BindingType] = [
         tooltip="Write a checkpoint after this step; training goes on",
     ),
     Binding(
+        "p",
+        "pivot",
+        "Pivot",
+        id="run.pivot",
+        tooltip="Change the policy without retraining: a wizard that asks before it acts",
+    ),
+    Binding(
         "r",
         "resume",
         "Resume",

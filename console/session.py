@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from console.app import ConsoleApp
+from console.pivot_desk import PivotDesk
 from console.ports import Follower, Operations
 from console.process import on_leave_signals
 from console.terminal import TerminalDriver, say
@@ -12,6 +13,7 @@ from console.terminal import TerminalDriver, say
 def run_console(
     follower: Follower,
     operations: Operations,
+    desk: PivotDesk,
     changes: AsyncGenerator[object, None],
     *,
     is_read_only: bool = False,
@@ -24,6 +26,7 @@ def run_console(
     app = ConsoleApp(
         follower,
         operations,
+        desk,
         changes,
         is_read_only=is_read_only,
         driver_class=TerminalDriver,

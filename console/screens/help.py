@@ -11,9 +11,14 @@ from textual.screen import ModalScreen
 
 from console.screens.comparison import ComparisonScreen
 from console.screens.dashboard import Dashboard
+from console.screens.pivot.policy import SourceForm
+from console.screens.pivot.policy_table import PolicyTable
+from console.screens.pivot.progress import ProgressScreen
+from console.screens.pivot.wizard import WizardScreen
 from console.screens.quit_dialog import QuitDialog
 from console.theme import ACCENT, DIM
 from console.widgets.checkpoints import CheckpointsPane
+from console.widgets.choices import Choices
 from console.widgets.line_view import LineView
 from console.widgets.loss_chart import LossChart
 from console.widgets.samples import SamplesPane
@@ -66,6 +71,11 @@ SECTIONS: tuple[tuple[str, type[DOMNode]], ...] = (
     ("Lines of text", LineView),
     ("Two audits", ComparisonScreen),
     ("Quit dialog", QuitDialog),
+    ("Pivot wizard", WizardScreen),
+    ("Arms in the wizard", PolicyTable),
+    ("Source to add", SourceForm),
+    ("Pivot under way", ProgressScreen),
+    ("Choices", Choices),
     ("Help", HelpScreen),
 )
 """Whatever has keys of its own, with a title; the app adds itself."""

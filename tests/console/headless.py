@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from textual import events
 from textual.drivers.headless_driver import HeadlessDriver
@@ -13,17 +14,13 @@ from textual.pilot import Pilot
 
 from console.app import ConsoleApp
 from console.follow import Clock
+from console.pivot_desk import PivotDesk
 from console.run_view import RunView
 from console.series import Series
 from tests.console import fixed_run
-
-
-@dataclass
-class Told:
-    """What an operation comes back with."""
-
-    ok: bool = True
-    message: str = "done"
+from tests.console.scripted_pivots import ScriptedPivots
+from tests.console.told import Told
+from trainer.rundir.layout import RunDirectory
 
 
 class ScriptedFollower:
@@ -83,14 +80,19 @@ class Stage:
         series: Series | None = None,
         is_read_only: bool = False,
         app_class: type[ConsoleApp] = ConsoleApp,
+        run: RunDirectory | None = None,
+        desk_class: type[PivotDesk] = PivotDesk,
     ) -> None:
+        """`run`: the directory that a pivot is made in; by default there is none."""
         self.follower = ScriptedFollower(view or fixed_run.fixed_view(12), series)
         self.operations = RecordedOperations()
+        self.pivots = ScriptedPivots(run or RunDirectory(Path("nowhere") / "andrea-120m"))
         self.hands = Hands()
         self._wakes: asyncio.Queue[None] = asyncio.Queue()
         self.app = app_class(
             self.follower,
             self.operations,
+            desk_class(self.pivots, Path("/srv/text")),
             self._changes(),
             clock=Clock(wall=lambda: self.hands.wall, monotonic=lambda: self.hands.monotonic),
             is_read_only=is_read_only,
@@ -149,7 +151,9 @@ class Stage:
         """Go on until `fact()` holds."""
         deadline = time.monotonic() + seconds
         while not fact():
-            assert time.monotonic() < deadline, f"waited in vain for: {what}"
+            assert time.monotonic() < deadline, (
+                f"waited in vain for: {what}; on the screen:\n{self.text()}"
+            )
             await self.pilot.pause()
 
     def text(self) -> str:

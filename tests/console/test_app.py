@@ -10,12 +10,14 @@ from console.run_view import LossPoint, Request, RequestStage, Severity, Status
 from console.screens.comparison import ComparisonScreen
 from console.screens.dashboard import PANES, Dashboard
 from console.screens.help import SECTIONS, HelpScreen, own_bindings
+from console.screens.pivot.wizard import WizardScreen
 from console.screens.quit_dialog import QuitDialog
 from console.widgets.header import Header
 from console.widgets.line_view import LineView
 from console.widgets.loss_chart import LossChart
 from tests.console import fixed_run
-from tests.console.headless import Stage, Told
+from tests.console.headless import Stage
+from tests.console.told import Told
 
 QUIET = 1.0
 """Longer than the dialog's guard, seconds."""
@@ -161,8 +163,8 @@ async def test_a_bracketed_paste_presses_no_key() -> None:
 
 async def test_a_paste_of_cpq_as_plain_keys_ends_nothing() -> None:
     async with Stage().opened() as stage:
-        await stage.pilot.press("c", "p", "q")
-        assert isinstance(stage.app.screen, QuitDialog)
+        await stage.pilot.press("c", "p", "q", "enter")
+        assert isinstance(stage.app.screen, WizardScreen)
         await stage.until(lambda: stage.operations.calls, "the checkpoint, which harms nothing")
         assert stage.operations.calls == ["checkpoint"]
 

@@ -1,0 +1,1 @@
+"""The polish pivot as a wizard: a screen with five steps, and one about a pivot under way."""

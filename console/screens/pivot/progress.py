@@ -1,0 +1,154 @@
+"""Step 5: the pivot as it happens, or as it was found under way."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+
+from console import formatting
+from console.pivot_desk import PivotDesk
+from console.pivot_story import Story
+from console.screens.guarded import GuardedScreen
+from console.screens.pivot.progress_lines import CONTINUE, ROLL_BACK, choices_of, story_lines
+from console.screens.pivot.step import PROGRESS, steps_line
+from console.widgets.choices import Choices
+from console.widgets.line_view import LineView
+from trainer.rundir.outcomes import RunError
+from trainer.rundir.pivot import Pivot
+
+_ROWS_AROUND = 13
+"""Of the frame, and of three choices."""
+
+
+class ProgressScreen(GuardedScreen):
+    """Draws the app's story of the pivot; where nobody walks it, offers to continue or go back."""
+
+    GUARDED_ACTIONS = frozenset({"dismiss", "scroll"})
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Close", id="progress.close", tooltip="The pivot goes on"),
+        Binding("pageup", "scroll(-1)", "Up", id="progress.up", tooltip="The facts above"),
+        Binding("pagedown", "scroll(1)", "Down", id="progress.down", tooltip="The facts below"),
+    ]
+
+    class WalkWanted(Message):
+        """The pivot is to be walked on from where the journal says it is."""
+
+        def __init__(self, story: Story) -> None:
+            super().__init__()
+            self.story = story
+
+    class RolledBack(Message):
+        """The pivot was taken back."""
+
+        def __init__(self, words: str) -> None:
+            super().__init__()
+            self.words = words
+
+    def __init__(
+        self,
+        desk: PivotDesk,
+        *,
+        found: tuple[Pivot, Story] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`found`: the journal of a pivot that nobody here walks yet."""
+        super().__init__(f"Polish pivot of {desk.run.name}", monotonic=monotonic)
+        self._desk = desk
+        self._about = head_of(found[0]) if found else ""
+        self._story = found[1] if found else Story()
+        self._is_walking = found is None
+
+    def compose_body(self) -> ComposeResult:
+        yield LineView(id="pivot-story")
+        yield Choices(id="pivot-choices")
+
+    def on_mount(self) -> None:
+        self.watch(self.app, "story", self._on_story, init=self._is_walking)
+        self._draw()
+        self.begin_quiet()
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.query_one(LineView).styles.max_height = max(self.size.height - _ROWS_AROUND, 1)
+        self._draw()
+
+    def head(self) -> Content:
+        return steps_line(PROGRESS, self.size.width - 4)
+
+    def words(self) -> str:
+        return "You may leave at any time: pivot.json knows where to go on."
+
+    def keys(self) -> str:
+        return "↑ ↓ move   Enter choose   PgUp PgDn scroll   Esc close"
+
+    def enter(self) -> None:
+        """Take the focus."""
+        self.query_one(Choices).focus()
+
+    def action_scroll(self, pages: int) -> None:
+        """Move through the facts."""
+        view = self.query_one(LineView)
+        view.scroll_relative(y=pages * max(view.rows_in_sight - 1, 1), animate=False)
+
+    def on_choices_chosen(self, event: Choices.Chosen) -> None:
+        event.stop()
+        if not self.guard.lets_through():
+            return
+        if event.key == CONTINUE:
+            self._take_up()
+        elif event.key == ROLL_BACK:
+            self._roll_back()
+        else:
+            self.dismiss()
+
+    def _on_story(self, story: Story | None) -> None:
+        if story is None:
+            return
+        was_walking = self._is_walking
+        self._story, self._is_walking = story, not (story.problem or story.is_over)
+        self._draw()
+        if was_walking is not self._is_walking:
+            self.say("")
+            self.begin_quiet()
+
+    @work(group="pivot-files", exclusive=True)
+    async def _take_up(self) -> None:
+        try:
+            found = await asyncio.to_thread(self._desk.pending)
+        except (RunError, OSError) as error:
+            self.say(str(error))
+            return
+        if found is None:
+            self.say("no pivot is under way any more")
+        else:
+            self.post_message(self.WalkWanted(found[1]))
+
+    @work(group="pivot-files", exclusive=True)
+    async def _roll_back(self) -> None:
+        outcome = await asyncio.to_thread(self._desk.pivots.roll_back)
+        if outcome.ok:
+            self.post_message(self.RolledBack(outcome.message))
+        else:
+            self.say(outcome.message)
+
+    def _draw(self) -> None:
+        self.query_one(Choices).offer(choices_of(self._story, is_walking=self._is_walking))
+        view = self.query_one(LineView)
+        lines = story_lines(self._story, self._about, view.line_width)
+        view.show_lines(len(lines), lines.__getitem__)
+        if self._story.problem:
+            view.scroll_end(animate=False)
+
+
+def head_of(pivot: Pivot) -> str:
+    """What there is to know of a pivot that was found under way."""
+    when = formatting.moment(pivot.times.get("requested"))
+    note = f": {pivot.note}" if pivot.note else ""
+    who = f"{pivot.user} on {pivot.host}"
+    return f"A pivot of phase {pivot.phase} is under way, asked for by {who} at {when}{note}"
