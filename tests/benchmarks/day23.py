@@ -26,53 +26,7 @@ CHECKPOINTS = 2000
 PIVOTS = 4
 STEP_SECONDS = 10.0
 ARMS = ("books", "stdlib-code", "stdlib-docs", "web", "wiki")
-WORDS = [
-    "the",
-    "a",
-    "of",
-    "to",
-    "and",
-    "in",
-    "is",
-    "that",
-    "it",
-    "was",
-    "for",
-    "on",
-    "are",
-    "as",
-    "with",
-    "his",
-    "they",
-    "at",
-    "be",
-    "this",
-    "from",
-    "have",
-    "or",
-    "by",
-    "one",
-    "had",
-    "not",
-    "but",
-    "what",
-    "all",
-    "were",
-    "when",
-    "we",
-    "there",
-    "can",
-    "an",
-    "your",
-    "which",
-    "their",
-    "said",
-    "if",
-    "do",
-    "will",
-    "each",
-    "about",
-]
+WORDS = ("the", "line", "of", "a", "text", "that", "is", "read", "by", "one", "and", "then", "kept")
 
 
 def make_run(path: Path, records: int = 200_000) -> RunDirectory:
@@ -84,7 +38,7 @@ def make_run(path: Path, records: int = 200_000) -> RunDirectory:
         file.write(b"[")
         for step in range(1, records + 1):
             lead = b"\n" if step == 1 else b",\n"
-            file.write(lead + orjson.dumps(_loss_record(step, records, started)))
+            file.write(lead + orjson.dumps(loss_record(step, records, started)))
         file.write(b"\n]\n")
     _write_checkpoints(run, records, started)
     _write_state(run, records)
@@ -97,7 +51,7 @@ def phase_of(step: int, records: int) -> int:
     return 1 + (step - 1) * (PIVOTS + 1) // records
 
 
-def _loss_record(step: int, records: int, started: float) -> dict[str, Any]:
+def loss_record(step: int, records: int, started: float) -> dict[str, Any]:
     smooth = 2.7 + 7.2 * math.exp(-((step / 900.0) ** 0.42))
     chance = random.Random(step)
     return {

@@ -73,6 +73,8 @@ class Failure:
 
     def watch(self, training: Training) -> None:
         step = training.engine.step
+        if step in (7, self._until_step):
+            training.checkpointer.settle(wait=True)  # a save ends on the disk it began on
         self.is_on = 7 <= step < self._until_step
         self.alarms.append(training.reporter.state.alarms)
 

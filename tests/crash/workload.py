@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-import trainer.saving
 from tests.crash.recording import Operation, Recorder
 from tests.tiny import Crashed, ask_checkpoint, crash, make_tiny_run, strict_json, train_here
-from trainer.rundir.checkpoint import Written
+from trainer.rundir.checkpoint import Written, write_chunks
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
 
@@ -64,15 +63,14 @@ def record_training(path: Path, truth: Truth, *, thins: bool) -> list[Operation]
     shutil.copytree(truth.run.tokens, run.tokens)
     shutil.copyfile(truth.run.tokenizer, run.tokenizer)
     recorder = Recorder(run.path)
-    real = trainer.saving.write_chunks
 
-    def write_chunks(directory: Path, step: int, *rest: Any) -> Written:
-        written = real(directory, step, *rest)
+    def recorded(directory: Path, step: int, *rest: Any) -> Written:
+        written = write_chunks(directory, step, *rest)
         recorder.durable(step)
         return written
 
     with recorder.recording(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer.saving, "write_chunks", write_chunks)
+        patch.setattr("trainer.saving.write_chunks", recorded)
         with pytest.raises(Crashed):
             train_here(run, {4: ask_checkpoint, 8: crash})
         assert train_here(run) is Exit.FINISHED

@@ -47,7 +47,8 @@ def nonfinite_steps(records: Iterable[Record]) -> list[int]:
     return [
         record["step"]
         for record in records
-        if {"loss", "grad_norm"} & set(record.get("nonfinite") or ())
+        if "nonfinite" in record
+        and {"loss", "grad_norm"} & set(record["nonfinite"] or ())
         and type(record.get("step")) is int
     ]
 

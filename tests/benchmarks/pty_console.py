@@ -1,0 +1,127 @@
+"""The console in a pseudo-terminal: what it sends, when, and what it costs."""
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from types import TracebackType
+
+ROOT = Path(__file__).parents[2]
+ROWS, COLUMNS = 45, 160
+
+
+class PtyConsole:
+    """One console process; `with` ends it."""
+
+    def __init__(self, run: Path, *arguments: str) -> None:
+        self._terminal, inner = pty.openpty()
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        self.started = time.perf_counter()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "console", str(run), *arguments],
+            cwd=ROOT,
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            start_new_session=True,
+            env={**os.environ, "TERM": "xterm-256color"},
+        )
+        os.close(inner)
+        self.output = b""
+        self.last_output = self.started
+        """When the last bytes came, by `perf_counter`."""
+
+    def __enter__(self) -> "PtyConsole":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._process.terminate()
+        while self._process.poll() is None:
+            self.pump(0.05)
+        os.close(self._terminal)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def pump(self, timeout_seconds: float) -> int:
+        """Take what is sent within the time, or the first of it; how many bytes."""
+        if not select.select([self._terminal], [], [], timeout_seconds)[0]:
+            return 0
+        try:
+            data = os.read(self._terminal, 1 << 20)
+        except OSError:  # the other end is closed
+            return 0
+        self.output += data
+        self.last_output = time.perf_counter()
+        return len(data)
+
+    def watch(self, seconds: float) -> int:
+        """Take all that is sent in this time; how many bytes."""
+        deadline = time.perf_counter() + seconds
+        n_bytes = 0
+        while (left := deadline - time.perf_counter()) > 0:
+            n_bytes += self.pump(left)
+        return n_bytes
+
+    def wait_for(self, text: bytes, seconds: float = 60.0) -> float:
+        """Seconds from the process's start until `text` was sent."""
+        deadline = time.perf_counter() + seconds
+        while text not in self.output:
+            if time.perf_counter() > deadline or self._process.poll() is not None:
+                raise TimeoutError(f"{text!r} was not shown: {self.output[-2000:]!r}")
+            self.pump(0.05)
+        return self.last_output - self.started
+
+    def settle(self, quiet_seconds: float) -> float:
+        """Seconds from the process's start to the last byte before so long a silence."""
+        while time.perf_counter() - self.last_output < quiet_seconds:
+            self.pump(0.05)
+        return self.last_output - self.started
+
+    def press(self, key: str) -> float:
+        """Seconds until the first byte of an answer; pressed when nothing comes for a moment."""
+        while self.pump(0.05):
+            pass
+        pressed = time.perf_counter()
+        os.write(self._terminal, key.encode())
+        while not self.pump(1.0) and time.perf_counter() - pressed < 10:
+            pass
+        return self.last_output - pressed
+
+    def cpu_seconds(self) -> float:
+        """User and system time of the process and its children that have ended."""
+        return cpu_seconds(self.pid)
+
+    def rss_bytes(self) -> int:
+        return _status(self.pid, "VmRSS")
+
+    def peak_rss_bytes(self) -> int:
+        return _status(self.pid, "VmHWM")
+
+    def descriptors(self) -> int:
+        return n_descriptors(self.pid)
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and its children that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _status(pid: int, name: str) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name + ":")) * 1024
+
+
+def n_descriptors(pid: int) -> int:
+    """Open files of a process."""
+    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())

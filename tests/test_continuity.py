@@ -1,0 +1,97 @@
+"""What another start may change, and what it must be told of."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.tiny import ask_stop, make_tiny_run, train_here, write_paragraphs
+from trainer.continuity import compare_environment, compare_settings
+from trainer.rundir.outcomes import Exit, SettingsError
+from trainer.rundir.run_toml import flat_settings, parse_settings
+from trainer.rundir.state import State, read_state
+
+HARMLESS = {
+    "checkpoint.every",
+    "checkpoint.keep_last",
+    "checkpoint.keep_every",
+    "audit.tokens",
+    "audit.threshold",
+    "audit.patience",
+    "preset",
+    "train.device",
+    "train.compile",
+    "trainer.command",
+}
+"""Settings that no weight depends on but through the kernels that they choose."""
+
+
+def settings() -> dict[str, Any]:
+    return flat_settings(parse_settings("[policy.stdlib-docs]\nfloor = 0.1\n"))
+
+
+@pytest.mark.parametrize("name", sorted(settings()))
+def test_each_setting_that_differs_is_told_or_refused(name: str) -> None:
+    before, now = settings(), settings()
+    now[name] = "other"
+    if name in HARMLESS:
+        assert compare_settings(before, now) == [f"setting changed: {name}: {before[name]} → other"]
+    else:
+        with pytest.raises(SettingsError, match=name):
+            compare_settings(before, now)
+
+
+def test_source_that_comes_or_goes_is_refused_and_named() -> None:
+    more = {**settings(), "sources.books.path": "books/*.txt"}
+    for before, now in ((settings(), more), (more, settings())):
+        with pytest.raises(SettingsError, match=r"sources\.books\.path: .*absent"):
+            compare_settings(before, now)
+
+
+def test_nothing_is_compared_at_the_first_start() -> None:
+    assert compare_settings({}, settings()) == []
+    assert compare_environment({}, {"torch": "2"}) == []
+
+
+def environment_of(state: State) -> dict[str, Any]:
+    return dict(state.environment)
+
+
+def other_torch(patch: pytest.MonkeyPatch, sources: Path) -> None:
+    patch.setattr(torch, "__version__", "1.0")
+
+
+def other_threads(patch: pytest.MonkeyPatch, sources: Path) -> None:
+    patch.setattr(torch, "get_num_threads", lambda: 99)
+
+
+def other_cpu(patch: pytest.MonkeyPatch, sources: Path) -> None:
+    patch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "ABACUS")
+
+
+def other_text(patch: pytest.MonkeyPatch, sources: Path) -> None:
+    write_paragraphs(sources / "run-large.jsonl", "other words", 300)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (other_torch, "torch"),
+        (other_threads, "threads"),
+        (other_cpu, "cpu"),
+        (other_text, "text of large"),
+    ],
+)
+def test_what_may_change_the_last_bits_is_told_at_the_next_start(
+    change: Callable[[pytest.MonkeyPatch, Path], None], name: str, tmp_path: Path
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    train_here(run, {5: ask_stop})
+    with pytest.MonkeyPatch.context() as patch:
+        change(patch, tmp_path)
+        assert train_here(run) is Exit.FINISHED
+    notes = (read_state(run.state) or State()).notes
+    assert [note for note in notes if note.startswith(f"{name}: ") and "bit for bit" in note]
+    assert len(notes) == 1
