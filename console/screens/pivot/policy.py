@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -24,7 +24,7 @@ from console.screens.guarded import put
 from console.screens.pivot.policy_table import PolicyTable
 from console.screens.pivot.step import Step
 from console.theme import AMBER, DIM
-from console.widgets.fields import TextField
+from console.widgets.fields import LabelledField, TextField
 from console.widgets.text import foreign
 from trainer.rundir.settings import SourceSettings
 
@@ -60,13 +60,9 @@ class SourceForm(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(Content.styled("Add a source   Enter counts it   Esc no", DIM), markup=False)
-        with Horizontal():
-            yield Static("name ", markup=False)
-            yield TextField(id="source-name", placeholder="letters, digits, - and _")
-        with Horizontal():
-            yield Static("text ", markup=False)
-            where = f"file, glob, *.jsonl or python:docs; from {foreign(self._folder)}"
-            yield TextField(id="source-path", placeholder=where)
+        yield LabelledField("name", id="source-name", placeholder="letters, digits, - and _")
+        where = f"file, glob, *.jsonl or python:docs; from {foreign(self._folder)}"
+        yield LabelledField("text", id="source-path", placeholder=where)
         yield Static(id="source-problem", markup=False)
 
     def open(self) -> None:
@@ -88,8 +84,7 @@ class SourceForm(Vertical):
         put(self.query_one("#source-problem", Static), content)
 
     def action_close(self) -> None:
-        """Close it and add nothing."""
-        self.close()
+        """Ask for it to be closed; nothing is added."""
         self.post_message(self.Closed())
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -132,13 +127,12 @@ class Policy(Step):
         form = SourceForm(self._folder)
         form.display = False
         yield form
-        with Horizontal(id="policy-note-line"):
-            yield Static("why  ", markup=False)
-            yield TextField(id="policy-note", placeholder="a note for the history, if you like")
+        note = "a note for the history, if you like"
+        yield LabelledField("why", id="policy-note", placeholder=note)
 
     def enter(self) -> None:
         """Take the focus."""
-        self.query_one(PolicyTable).focus()
+        self.screen.set_focus(self.query_one(PolicyTable))
 
     def on_resize(self) -> None:
         self._fit()
@@ -166,10 +160,8 @@ class Policy(Step):
 
     def add(self, name: str, source: SourceSettings, about: str) -> None:
         """A source was counted: it is an arm of the draft."""
-        self.query_one(SourceForm).close()
-        self._fit()
+        self._close_form()
         self._take(self.draft.added(name, source, about))
-        self.enter()
 
     def refuse_source(self, problem: str) -> None:
         """A source can't be added."""
@@ -186,8 +178,7 @@ class Policy(Step):
 
     def on_source_form_closed(self, event: SourceForm.Closed) -> None:
         event.stop()
-        self._fit()
-        self.enter()
+        self._close_form()
 
     def on_source_form_entered(self, event: SourceForm.Entered) -> None:
         event.stop()
@@ -205,6 +196,12 @@ class Policy(Step):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.post_message(self.Done())
+
+    def _close_form(self) -> None:
+        """First the focus goes: a field that is hidden while it has it would take it away."""
+        self.enter()
+        self.query_one(SourceForm).close()
+        self._fit()
 
     def _fit(self) -> None:
         """The table as high as its lines, but leave room for what is under it."""

@@ -32,7 +32,7 @@ class Preconditions(Step):
 
     def enter(self) -> None:
         """Take the focus."""
-        self.query_one(LineView).focus()
+        self.screen.set_focus(self.query_one(LineView))
 
     def on_resize(self) -> None:
         self._draw()

@@ -66,7 +66,7 @@ class Review(Step):
         field = self.query_one(ConfirmField)
         field.clear()
         self._say("")
-        field.focus()
+        self.screen.set_focus(field)
 
     def show(self, plan: Plan, view: RunView) -> None:
         """Show this plan."""

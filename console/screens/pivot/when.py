@@ -32,7 +32,7 @@ class When(Step):
 
     def enter(self) -> None:
         """Take the focus."""
-        self.query_one(Choices).focus()
+        self.screen.set_focus(self.query_one(Choices))
 
     def show(self, view: RunView, every: int) -> None:
         """Offer what there is at this moment of the run; the choice stays."""
