@@ -81,16 +81,12 @@ class Killed(BaseException):
 class Recorder:
     """Wraps the calls; the trace grows while `recording`."""
 
-    def __init__(
-        self, directory: Path, *, ignored: Collection[str] = (), kill_after: int | None = None
-    ) -> None:
-        """`ignored`: names in the directory that are not looked at; `kill_after`: raise `Killed`
-        once, when the trace is that long.
-        """
+    def __init__(self, directory: Path, *, ignored: Collection[str] = ()) -> None:
+        """`ignored`: names in the directory that are not looked at."""
         self.trace: list[Operation] = []
         self._directory = directory
         self._ignored = frozenset(ignored)
-        self._kill_after = kill_after
+        self._kill_after: int | None = None
         self._names: dict[tuple[int, str], int] = {}
         """(directory, name) → inode."""
         self._files: dict[int, int] = {}
@@ -102,6 +98,10 @@ class Recorder:
     def durable(self, step: int) -> None:
         with self._lock:
             self.trace.append(Durable(step))
+
+    def kill_after(self, n_operations: int) -> None:
+        """Raise `Killed`, once, when the trace is that long."""
+        self._kill_after = n_operations
 
     @contextmanager
     def recording(self) -> Iterator["Recorder"]:
@@ -244,9 +244,7 @@ class Recorder:
         if before is not None and after is not None:
             self._enter(after, self._names[before])
 
-    def _unlink(
-        self, real: Callable[..., None], path: Any, *, dir_fd: int | None = None
-    ) -> None:
+    def _unlink(self, real: Callable[..., None], path: Any, *, dir_fd: int | None = None) -> None:
         real(path, dir_fd=dir_fd)
         place = self._place(path, dir_fd)
         if place is not None:

@@ -29,13 +29,17 @@ _SIDE = (".state.json", "trainer.lock")
 """Names that no resume depends on: their fates are drawn, not enumerated."""
 
 
+def _is_beside(name: str) -> bool:
+    return name.endswith(".partial") or name.startswith(_SIDE)
+
+
 def states_after(
     trace: Sequence[Operation],
     n_done: int,
     *,
     at_most: int,
     seed: int,
-    is_side: Callable[[str], bool] = lambda name: _is_beside(name),
+    is_side: Callable[[str], bool] = _is_beside,
 ) -> Iterator[Directory]:
     """Directories that a crash after the first `n_done` operations may leave, at most so many.
 
@@ -100,10 +104,6 @@ def _choices(
         yield (*first[:place], other, *first[place + 1 :])
     for _ in range(at_most // 2):
         yield tuple(chance.choice(option) for option in options)
-
-
-def _is_beside(name: str) -> bool:
-    return name.endswith(".partial") or name.startswith(_SIDE)
 
 
 def final(trace: Sequence[Operation]) -> Directory:
