@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from console.screens.comparison import ComparisonScreen
 from console.screens.dashboard import Dashboard
 from console.screens.quit_dialog import QuitDialog
+from console.screens.thin_dialog import ThinDialog
 from console.theme import ACCENT, DIM
 from console.widgets.checkpoints import CheckpointsPane
 from console.widgets.line_view import LineView
@@ -66,6 +67,7 @@ SECTIONS: tuple[tuple[str, type[DOMNode]], ...] = (
     ("Lines of text", LineView),
     ("Two audits", ComparisonScreen),
     ("Quit dialog", QuitDialog),
+    ("Thin dialog", ThinDialog),
     ("Help", HelpScreen),
 )
 """Whatever has keys of its own, with a title; the app adds itself."""

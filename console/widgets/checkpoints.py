@@ -48,6 +48,13 @@ class CheckpointsPane(LineView):
             id="checkpoints.compare",
             tooltip="Show this checkpoint's audit beside the one before",
         ),
+        Binding(
+            "t",
+            "thin",
+            "Thin",
+            id="checkpoints.thin",
+            tooltip="Preview which checkpoints may be deleted; asks before it does",
+        ),
         Binding("up,k", "move(-1)", "Up", show=False, id="checkpoints.up", tooltip="Newer"),
         Binding("down,j", "move(1)", "Down", show=False, id="checkpoints.down", tooltip="Older"),
         Binding("pageup", "page(-1)", "Page up", show=False, id="checkpoints.page_up"),
@@ -62,6 +69,9 @@ class CheckpointsPane(LineView):
         def __init__(self, audit: Audit) -> None:
             super().__init__()
             self.audit = audit
+
+    class ThinAsked(Message):
+        """The operator asked what thinning would delete."""
 
     cursor: var[int] = var(0)
 
@@ -122,6 +132,10 @@ class CheckpointsPane(LineView):
             self.post_message(self.Chosen(row.audit))
         elif row is not None:
             self.notify("this checkpoint has no sample audit", markup=False)
+
+    def action_thin(self) -> None:
+        """Ask what thinning would delete."""
+        self.post_message(self.ThinAsked())
 
     def _keep_in_sight(self) -> None:
         line, height = self.cursor + 1, self.rows_in_sight

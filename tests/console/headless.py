@@ -16,6 +16,7 @@ from console.follow import Clock
 from console.run_view import RunView
 from console.series import Series
 from tests.console import fixed_run
+from trainer.rundir.retention import Plan
 
 
 @dataclass
@@ -49,6 +50,7 @@ class RecordedOperations:
     calls: list[str] = field(default_factory=list)
     outcome: Told = field(default_factory=Told)
     then: Callable[[str], None] = lambda name: None
+    plan: Plan | None = None
 
     def checkpoint(self) -> Told:
         return self._called("checkpoint")
@@ -58,6 +60,14 @@ class RecordedOperations:
 
     def launch(self) -> Told:
         return self._called("launch")
+
+    def preview_thinning(self) -> Plan | Told:
+        self.calls.append("preview")
+        return self.plan or Told(ok=False, message="thin: all are kept")
+
+    def thin(self, plan: Plan) -> Told:
+        assert plan is self.plan
+        return self._called("thin")
 
     def _called(self, name: str) -> Told:
         self.calls.append(name)
