@@ -50,8 +50,8 @@ def fixed_side_by_side() -> SideBySide:
         differences={"policy.books.cap": (1.0, 0.5), "optimizer.min_lr": (3e-5, 1e-5)},
         remarks=(
             (
-                "training losses are of different texts here, so they say nothing about which run is"
-                " better; val_loss on the same held-out text does"
+                "training losses are of different texts here, so they say nothing about which run"
+                " is better; val_loss on the same held-out text does"
             ),
         ),
     )

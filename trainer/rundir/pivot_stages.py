@@ -13,7 +13,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from trainer.rundir.atomic import sync_directory, write_atomic
+from trainer.rundir.atomic import sync_directory, sync_file, write_atomic
 from trainer.rundir.checkpoint import Checkpoint
 from trainer.rundir.last_record import last_record, tail_records
 from trainer.rundir.layout import RunDirectory
@@ -36,6 +36,10 @@ def sidecars(run: RunDirectory) -> tuple[Path, ...]:
 
 def hold(run: RunDirectory, pivot: Pivot, newest: Checkpoint, t: float) -> Pivot:
     """Take `newest` as the boundary."""
+    if run.loss.exists():
+        # Its last record marks where the new phase begins. One that a power cut takes back would
+        # let a record of the old phase pass for the new one's.
+        sync_file(run.loss)
     audit = _audit_of(run, newest)
     held = Held(
         step=newest.step,
@@ -153,6 +157,7 @@ def _unmake_archive(run: RunDirectory, folder: Path) -> None:
         sync_directory(run.archive)
     if staging.exists():
         shutil.rmtree(staging)
+        sync_directory(run.archive)  # without its journal, nothing would clear it away
     with contextlib.suppress(OSError):  # other phases are in it, or it was never made
         run.archive.rmdir()
 
