@@ -7,6 +7,10 @@ from console.pairing import pair, verdict
 from console.side_by_side import SideBySide
 
 NAMES = ("v3-112700-a", "v3-112700-b")
+_REMARK = (
+    "training losses are of different texts here, so they say nothing about which run is better;"
+    " val_loss on the same held-out text does"
+)
 BASE, LAST = 112_700, 113_700
 
 
@@ -48,12 +52,7 @@ def fixed_side_by_side() -> SideBySide:
         audited_step=LAST,
         shared_rows=len(rows),
         differences={"policy.books.cap": (1.0, 0.5), "optimizer.min_lr": (3e-5, 1e-5)},
-        remarks=(
-            (
-                "training losses are of different texts here, so they say nothing about which run"
-                " is better; val_loss on the same held-out text does"
-            ),
-        ),
+        remarks=(_REMARK,),
     )
     return SideBySide(comparison=comparison, curves=_curves(chance))
 

@@ -1,0 +1,62 @@
+"""Two branches of a real tiny run, trained by real trainers and put side by side."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from console.branching import Asked, Branching, Order, branch_of
+from console.side_by_side import read_side_by_side
+from tests.tiny import ask_stop, make_tiny_run, train_here
+from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import SettingsError
+
+
+@pytest.fixture
+def parent(tmp_path: Path) -> RunDirectory:
+    run = make_tiny_run(tmp_path / "v3", total_steps=64)
+    train_here(run, {8: ask_stop})
+    return run
+
+
+def asked(order: Order) -> Asked:
+    branches = (branch_of("a", "seed=3", note=""), branch_of("b", "policy.large.cap=0.2", note="b"))
+    return Asked(step=8, branches=branches, steps=4, order=order)
+
+
+@pytest.mark.parametrize("order", [Order.IN_TURN, Order.AT_ONCE], ids=lambda order: order.name)
+def test_branches_train_exactly_so_many_steps_and_can_be_compared(
+    parent: RunDirectory, order: Order
+) -> None:
+    branching = Branching(parent)
+    told = list(branching.grow(asked(order)))
+    assert [(one.words, one.is_done) for one in told[-1]] == [("is done, step 12", True)] * 2
+    trained = [[one.words.startswith("trains") for one in grown] for grown in told]
+    assert ([True, True] in trained) is (order is Order.AT_ONCE)
+    runs = [RunDirectory(parent.path.with_name(name)) for name in branching.forks()]
+    assert {run.name for run in runs} == {"a", "b"}
+    for run in runs:
+        newest = list_checkpoints(run.path, None).newest
+        assert newest is not None
+        assert newest.step == 12
+    first, second = sorted(runs, key=lambda run: run.name)
+    shown = read_side_by_side(first, second)
+    assert (shown.comparison.parted_after, shown.comparison.audited_step) == (8, 12)
+    assert shown.comparison.columns[1].verdict
+    view = shown.chart().series
+    assert list(view.step) == [7, 8, 9, 10, 11, 12]
+    assert list(view.loss[:2]) == list(view.ema[:2]), "they were one run until they parted"
+
+
+def test_branches_that_are_only_made_have_no_trainer(parent: RunDirectory) -> None:
+    told = list(Branching(parent).grow(asked(Order.NOT)))
+    assert all(one.is_done and one.path is not None for one in told[-1])
+    assert not (parent.path.with_name("a") / "trainer.log").exists()
+
+
+def test_name_that_is_taken_is_refused_from_the_child(parent: RunDirectory) -> None:
+    wanted = asked(Order.NOT)
+    taken = replace(wanted, branches=(replace(wanted.branches[0], name="v3"),))
+    with pytest.raises(SettingsError, match="is there already"):
+        list(Branching(parent).grow(taken))

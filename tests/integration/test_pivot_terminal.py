@@ -1,0 +1,139 @@
+"""A whole pivot from the wizard, in a real terminal, on a real tiny run."""
+
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.terminal import Terminal, needs_tmux
+from tests.tiny import make_tiny_run, strict_json, write_paragraphs
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.lock import holder_of, process_start_time
+from trainer.rundir.pivot import read_pivot
+from trainer.rundir.run_toml import load_settings
+
+pytestmark = [needs_tmux, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    with tempfile.TemporaryDirectory(prefix="andrea") as folder:  # a socket's path must be short
+        terminal = Terminal(Path(folder) / "tmux")
+        yield terminal
+        terminal.close()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunDirectory]:
+    """Two sources, and boundaries so far apart that none comes by itself."""
+    run = make_tiny_run(tmp_path / "v3", total_steps=1_000_000, every=500_000)
+    write_paragraphs(tmp_path / "letters.jsonl", "letters", 40)
+    yield run
+    holder = holder_of(run.lock)
+    if holder and holder.pid:
+        os.kill(holder.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while process_start_time(holder.pid) is not None:
+            assert time.monotonic() < deadline, "the trainer is still there"
+            os.sched_yield()
+
+
+def to_review(terminal: Terminal, run: RunDirectory) -> None:
+    """A cap lowered, a source removed, one added, a note; to be held at once."""
+    terminal.press("s", "p")
+    terminal.wait_for("s", "Enter next")
+    terminal.wait_for("s", "takes signals")
+    terminal.press("s", "Enter")
+    terminal.wait_for("s", "digits type")
+    terminal.press("s", "a")
+    terminal.wait_for("s", "Add a source")
+    terminal.press("s", *"letters")
+    terminal.wait_for("s", "letters")
+    terminal.press("s", "Enter")
+    terminal.paste("s", str(run.path.with_name("letters.jsonl")), bracketed=True)
+    terminal.wait_for("s", "letters.jsonl")
+    terminal.press("s", "Enter")
+    terminal.wait_for("s", "new: 40 documents")
+    terminal.press("s", "Right", *"0.5", "Down", "x")
+    terminal.wait_for("s", "removed: its arm ends")
+    terminal.press("s", "Tab", *"less-of-it", "C-Right")
+    terminal.wait_for("s", "At the next boundary")
+    terminal.press("s", "Down", "Enter")
+    terminal.wait_for("s", "type the name, then Enter")
+
+
+@pytest.mark.parametrize("size", [(160, 45), (80, 24)], ids=["large", "small"])
+def test_pivot_from_the_wizard_to_the_first_step_of_the_new_phase(
+    terminal: Terminal, run: RunDirectory, size: tuple[int, int]
+) -> None:
+    terminal.console("s", run.path)
+    terminal.resize("s", *size)
+    terminal.wait_for("s", "● training")
+    before = run.settings.read_bytes()
+    to_review(terminal, run)
+    terminal.paste("s", "v3\n", bracketed=True)
+    terminal.wait_for("s", "a paste is not taken")
+    terminal.paste("s", "v3\n", bracketed=False)
+    terminal.wait_for("s", "that came too quickly")
+    assert run.settings.read_bytes() == before
+    assert not run.pivot.exists(), "a paste confirms nothing"
+    confirm(terminal)
+    terminal.wait_for("s", "✓ 6 resumed in the new phase")
+    terminal.wait_for("s", "the pivot is over")
+    terminal.wait_for("s", "Enter choose")
+    terminal.press("s", "Enter")
+    terminal.wait_for("s", "phase 2")
+    journal = read_pivot(run.phase_archive(1) / "pivot.json")
+    assert journal is not None
+    assert journal.note == "less-of-it"
+    settings = load_settings(run.settings)
+    assert list(settings.sources) == ["large", "letters"]
+    assert settings.policy["large"].cap == 0.5
+    terminal.press("s", "q")
+    terminal.wait_for("s", "Enter choose")
+    terminal.press("s", "Enter")
+    terminal.wait_for("s", "ended 0")
+    steps = [record["step"] for record in strict_json(run.loss)]
+    assert steps == list(range(1, len(steps) + 1))
+
+
+def confirm(terminal: Terminal) -> None:
+    """Enter again and again: each that comes in the quiet puts it off no longer than that."""
+    deadline = time.monotonic() + 60
+    while "✓ 1 requested" not in terminal.screen("s"):
+        assert time.monotonic() < deadline, terminal.screen("s")
+        terminal.press("s", "Enter")
+        waited = time.monotonic() + 1.5
+        while time.monotonic() < waited and "✓ 1 requested" not in terminal.screen("s"):
+            os.sched_yield()
+
+
+def test_console_killed_in_a_pivot_is_followed_by_one_that_offers_to_continue(
+    terminal: Terminal, run: RunDirectory
+) -> None:
+    terminal.console("s", run.path)
+    terminal.wait_for("s", "● training")
+    terminal.press("s", "p")
+    terminal.wait_for("s", "Enter next")
+    terminal.wait_for("s", "takes signals")
+    terminal.press("s", "Enter")
+    terminal.wait_for("s", "digits type")
+    terminal.press("s", "Right", *"0.5", "n")
+    terminal.wait_for("s", "At the next boundary")
+    terminal.press("s", "Enter")
+    terminal.wait_for("s", "type the name, then Enter")
+    terminal.press("s", "v", "3")
+    confirm(terminal)
+    terminal.wait_for("s", "waiting for the checkpoint of step 500,000")
+    terminal.kill("s")
+    terminal.console("s", run.path)
+    terminal.wait_for("s", "asked for by")
+    terminal.wait_for("s", "Enter choose")
+    terminal.press("s", "Down", "Enter")
+    terminal.wait_for("s", "the pivot is taken back")
+    assert not run.pivot.exists()
+    terminal.wait_for("s", "● training")
