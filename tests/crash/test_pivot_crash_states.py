@@ -55,7 +55,12 @@ def test_both_ways_out_of_every_state_tried_end_in_a_consistent_run(tmp_path: Pa
 
 @pytest.mark.parametrize("then", [go_on, go_back])
 @pytest.mark.parametrize(
-    ("name", "back_from"), [("phase_001", None), (".phase_001.partial", Stage.COMMITTED)]
+    ("name", "back_from"),
+    [
+        ("phase_001", None),
+        (".phase_001.partial", Stage.COMMITTED),
+        ("pivot.json", Stage.ARCHIVED),
+    ],
 )
 def test_name_that_a_killed_process_gave_is_not_taken_for_durable(
     name: str, back_from: Stage | None, then: Callable[..., None], tmp_path: Path

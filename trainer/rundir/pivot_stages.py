@@ -77,6 +77,7 @@ def commit(run: RunDirectory, pivot: Pivot, t: float) -> Pivot:
             f"{run.settings}: was changed since the pivot was requested; put it back as it is in"
             f" {run.phase_archive(pivot.phase)}, then {how_to_go_on(run)}"
         )
+    sync_directory(run.path)  # the journal that was read may be of a process killed before that
     write_atomic(run.settings, pivot.new_settings.encode())
     return write_pivot(run, pivot.at(Stage.COMMITTED, t))
 
@@ -121,6 +122,7 @@ def roll_back(run: RunDirectory, pivot: Pivot, t: float) -> None:
             f"{run.path}: the new phase has trained a step already, so the pivot can't be taken"
             " back; continue it, and make another one that changes the policy back"
         )
+    sync_directory(run.path)  # the journal that was read may be of a process killed before that
     folder = run.phase_archive(pivot.phase)
     if pivot.stage in (Stage.RESTARTED, Stage.COMMITTED):
         pivot = write_pivot(run, pivot.at(Stage.ARCHIVED, t))
