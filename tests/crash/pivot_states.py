@@ -44,9 +44,8 @@ def recorded_pivots(folder: Path, *, kill_every: int) -> Iterator[Recorded]:
     ):
         made = record_pivot(folder / f"pivot {next(numbers)}", back_from=back_from, is_vain=is_vain)
         yield made
-        n_operations = len(made.trace)
-        first = kill_every if back_from is None else made.begins
-        for kill_after in range(first, n_operations, kill_every):
+        own = range(made.begins - made.adopted + 1, len(made.trace) - made.adopted)
+        for kill_after in own[kill_every - 1 :: kill_every]:
             for then in (go_on, go_back):
                 yield record_pivot(
                     folder / f"pivot {next(numbers)}",

@@ -126,6 +126,8 @@ class Recorded:
     """A pivot's file operations."""
 
     trace: list[Operation]
+    adopted: int
+    """The number of operations that stand for what was there before."""
     begins: int
     """The number of operations before the part that is of interest."""
 
@@ -144,9 +146,9 @@ def record_pivot(
     run = make_run(path)
     recorder = Recorder(run.path)
     with recorder.recording():
-        begins = len(recorder.trace)
+        adopted = begins = len(recorder.trace)
         if kill_after is not None:
-            recorder.kill_after(begins + kill_after)
+            recorder.kill_after(adopted + kill_after)
         try:
             train_a_step(run, 1)
             request(run, recorder.durable)
@@ -162,4 +164,4 @@ def record_pivot(
                 then(run, recorder.durable)
             except HistoryError:  # refused, for the new phase has a step
                 go_on(run, recorder.durable)
-    return Recorded(trace=recorder.trace, begins=begins)
+    return Recorded(trace=recorder.trace, adopted=adopted, begins=begins)

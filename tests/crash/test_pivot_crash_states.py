@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.pivot_states import PivotExplorer, recorded_pivots
-from tests.crash.pivots import Recorded, record_pivot
+from tests.crash.pivots import Recorded, go_back, go_on, record_pivot
 from tests.crash.recording import Enter, Operation, Remove, SyncDirectory, SyncFile
 from tests.crash.states import Directory, final, read_tree, states_after
 from trainer.rundir.pivot import Stage
@@ -51,6 +51,33 @@ def test_both_ways_out_of_every_state_tried_end_in_a_consistent_run(tmp_path: Pa
     assert explorer.tally.failures == []
     assert explorer.tally.states > 100
     print(f"{explorer.tally.states} crash states of pivots tried, each both ways")
+
+
+@pytest.mark.parametrize("then", [go_on, go_back])
+@pytest.mark.parametrize(
+    ("name", "back_from"),
+    [
+        ("phase_001", None),
+        (".phase_001.partial", Stage.COMMITTED),
+        ("pivot.json", Stage.ARCHIVED),
+    ],
+)
+def test_name_that_a_killed_process_gave_is_not_taken_for_durable(
+    name: str, back_from: Stage | None, then: Callable[..., None], tmp_path: Path
+) -> None:
+    made = record_pivot(tmp_path / "whole", back_from=back_from)
+    given = next(
+        number
+        for number, operation in enumerate(made.trace, start=1)
+        if number > made.begins and isinstance(operation, Enter) and operation.name == name
+    )
+    killed = record_pivot(
+        tmp_path / "killed", back_from=back_from, kill_after=given - made.adopted, then=then
+    )
+    explorer = PivotExplorer(tmp_path, at_most=4)
+    explorer.explore(killed, until_failure=True)
+    assert explorer.tally.failures == []
+    assert explorer.tally.states > 10
 
 
 def is_sync_of(name: str) -> Callable[[Operation], bool]:
