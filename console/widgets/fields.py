@@ -1,8 +1,10 @@
-"""Fields for a line of text: one that takes pastes made harmless, one that takes none."""
+"""Fields for a line of text: pastes into them are made harmless, or refused."""
 
 from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.message import Message
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from console.widgets.text import foreign
 
@@ -19,6 +21,26 @@ class TextField(Input):
         event.prevent_default()
         if event.text:
             self.insert_text_at_cursor(foreign(event.text.splitlines()[0]))
+
+
+class LabelledField(Horizontal):
+    """A text field behind its name; an arrow shows where the focus is, without any colour."""
+
+    def __init__(self, label: str, *, id: str, placeholder: str = "") -> None:  # noqa: A002
+        """`id` is the field's."""
+        super().__init__()
+        self._label = label
+        self._field = TextField(id=id, placeholder=placeholder)
+
+    def compose(self) -> ComposeResult:
+        yield Static(f"  {self._label}", markup=False)
+        yield self._field
+
+    def on_descendant_focus(self) -> None:
+        self.query_one(Static).update(f"▸ {self._label}")
+
+    def on_descendant_blur(self) -> None:
+        self.query_one(Static).update(f"  {self._label}")
 
 
 class ConfirmField(TextField):

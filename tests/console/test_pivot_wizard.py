@@ -175,6 +175,19 @@ async def test_all_caps_0_is_told(run: RunDirectory) -> None:
         assert stage.text().count("every cap is 0, so no arm could be pulled") == 2
 
 
+async def test_keys_typed_at_once_are_taken_in_their_order(run: RunDirectory) -> None:
+    async with wizard(run) as stage:
+        await to_policy(stage)
+        keys = (("right", None), ("0", "0"), ("full_stop", "."), ("5", "5"), ("down", None))
+        for key, character in (*keys, ("2", "2"), ("left", None), ("1", "1")):
+            stage.app.post_message(events.Key(key, character))
+        for _ in range(3):
+            await stage.pilot.pause()
+        first, second = policy(stage).draft.arms[:2]
+        assert (first.floor, first.cap) == ("0.1", "0.5")
+        assert (second.floor, second.cap) == ("1", "2")
+
+
 async def test_escape_first_takes_back_what_is_being_typed(run: RunDirectory) -> None:
     async with wizard(run) as stage:
         await to_policy(stage)
@@ -203,7 +216,10 @@ async def test_source_is_added_once_its_text_was_counted(run: RunDirectory) -> N
         await stage.pilot.press("a", *"letters", "enter", *"x", "enter")
         assert "letters is there already" in stage.text()
         await stage.pilot.press("escape")
-        assert isinstance(stage.app.screen, WizardScreen)
+        await stage.until(lambda: "▸ stdlib-docs" in stage.text(), "the table")
+        await stage.pilot.press(*["down"] * 5, "x")
+        assert "letters" not in [arm.name for arm in policy(stage).draft.arms]
+        assert "▸ chat" in stage.text()
 
 
 async def test_source_whose_text_is_gone_is_told_at_its_arm(run: RunDirectory) -> None:

@@ -74,7 +74,11 @@ class Terminal:
 
     def _tmux(self, *arguments: str, check: bool = True) -> str:
         command = ["tmux", "-S", str(self._socket), "-f", "/dev/null", *arguments]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        # Of this terminal, whatever that is; a console would take them for the size of its own.
+        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment
+        )
         if check and result.returncode:
             pytest.fail(f"tmux {' '.join(arguments)}: {result.stderr}")
         return result.stdout

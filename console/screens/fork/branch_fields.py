@@ -1,18 +1,19 @@
 """The fields of the fork screen: two branches, and for how many steps."""
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
 from console.branching import Asked, Branch, Order, branch_of
 from console.screens.guarded import put
 from console.theme import AMBER
-from console.widgets.fields import TextField
+from console.widgets.fields import LabelledField, TextField
 from console.widgets.text import foreign
 from trainer.rundir.outcomes import SettingsError
 
 LETTERS = ("a", "b")
+_CHANGES = "none; or optimizer.lr=1e-4 policy.books.cap=0.5"
 
 
 class BranchFields(Vertical):
@@ -27,19 +28,10 @@ class BranchFields(Vertical):
     def compose(self) -> ComposeResult:
         for letter in LETTERS:
             yield Static(Content.styled(f"Branch {letter.upper()}", "bold"), markup=False)
-            with Horizontal():
-                yield Static("name    ", markup=False)
-                yield TextField(id=f"name-{letter}")
-            with Horizontal():
-                yield Static("changes ", markup=False)
-                yield TextField(
-                    id=f"changes-{letter}",
-                    placeholder="none; or optimizer.lr=1e-4 policy.books.cap=0.5",
-                )
+            yield LabelledField("name", id=f"name-{letter}")
+            yield LabelledField("changes", id=f"changes-{letter}", placeholder=_CHANGES)
             yield Static(id=f"problem-{letter}", classes="branch-problem", markup=False)
-        with Horizontal():
-            yield Static("steps   ", markup=False)
-            yield TextField(id="steps")
+        yield LabelledField("steps", id="steps")
         yield Static(id="problem-steps", classes="branch-problem", markup=False)
 
     def on_mount(self) -> None:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -24,7 +24,7 @@ from console.screens.guarded import put
 from console.screens.pivot.policy_table import PolicyTable
 from console.screens.pivot.step import Step
 from console.theme import AMBER, DIM
-from console.widgets.fields import TextField
+from console.widgets.fields import LabelledField, TextField
 from console.widgets.text import foreign
 from trainer.rundir.settings import SourceSettings
 
@@ -60,13 +60,9 @@ class SourceForm(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(Content.styled("Add a source   Enter counts it   Esc no", DIM), markup=False)
-        with Horizontal():
-            yield Static("name ", markup=False)
-            yield TextField(id="source-name", placeholder="letters, digits, - and _")
-        with Horizontal():
-            yield Static("text ", markup=False)
-            where = f"file, glob, *.jsonl or python:docs; from {foreign(self._folder)}"
-            yield TextField(id="source-path", placeholder=where)
+        yield LabelledField("name", id="source-name", placeholder="letters, digits, - and _")
+        where = f"file, glob, *.jsonl or python:docs; from {foreign(self._folder)}"
+        yield LabelledField("text", id="source-path", placeholder=where)
         yield Static(id="source-problem", markup=False)
 
     def open(self) -> None:
@@ -132,9 +128,8 @@ class Policy(Step):
         form = SourceForm(self._folder)
         form.display = False
         yield form
-        with Horizontal(id="policy-note-line"):
-            yield Static("why  ", markup=False)
-            yield TextField(id="policy-note", placeholder="a note for the history, if you like")
+        note = "a note for the history, if you like"
+        yield LabelledField("why", id="policy-note", placeholder=note)
 
     def enter(self) -> None:
         """Take the focus."""

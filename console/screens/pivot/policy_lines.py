@@ -13,7 +13,7 @@ from console.widgets.text import Columns, columns_within, foreign, left, right
 from trainer.rundir.policy import ArmPreview
 from trainer.rundir.state import ArmState
 
-_LEAST_NAME, _WIDEST_NAME = 12, 26
+_LEAST_NAME, _WIDEST_NAME = 14, 28
 _COLUMNS: Columns = (
     ("floor", 8),
     ("cap", 8),
@@ -61,7 +61,7 @@ def table_lines(table: Table, width: int) -> list[Line]:
     """A heading, what is wrong with all, a row an arm and under it what is to be said of it."""
     columns = columns_within(_COLUMNS, width - _LEAST_NAME)
     name_cells = min(max(width - sum(cells for _, cells in columns), _LEAST_NAME), _WIDEST_NAME)
-    heading = left("arm", name_cells) + "".join(
+    heading = left("  arm", name_cells) + "".join(
         right(_spaced(name, name), cells) for name, cells in columns
     )
     lines = [Line(content=Content.styled(heading, DIM))]
@@ -76,7 +76,8 @@ def table_lines(table: Table, width: int) -> list[Line]:
 
 def _row(table: Table, arm: ArmDraft, columns: Columns, name_cells: int) -> Content:
     values = _values(table, arm)
-    name = left(foreign(arm.name), name_cells)
+    is_here = table.cell is not None and table.cell.arm == arm.name
+    name = left(f"{'▸' if is_here else ' '} {foreign(arm.name)}", name_cells)
     if arm.is_removed:
         texts = ((_spaced(values[column], column), cells) for column, cells in columns)
         return Content.styled(name + "".join(right(*text) for text in texts), f"{DIM} strike")

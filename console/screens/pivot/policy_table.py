@@ -72,13 +72,23 @@ class PolicyTable(LineView):
         """Escape is for the screen unless something is being typed."""
         return action != "forget" or self.is_typing
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
+        """Type, or act at once: a binding would only be looked for when the key has bubbled up,
+        after digits that were typed behind it.
+        """
         character = event.character or ""
-        if character in _TYPED and character and self._can_type():
-            event.stop()
-            event.prevent_default()
-            begun = self._text() if self.is_typing else ""
-            self._type(begun + character)
+        if character and character in _TYPED and self._can_type():
+            self._type((self._text() if self.is_typing else "") + character)
+        elif not await self._act(event.key):
+            return
+        event.stop()
+        event.prevent_default()
+
+    async def _act(self, key: str) -> bool:
+        for binding in self._bindings.key_to_bindings.get(key, []):
+            if await self.app.run_action(binding.action, self):
+                return True
+        return False
 
     def on_focus(self) -> None:
         self._draw()
@@ -144,6 +154,7 @@ class PolicyTable(LineView):
 
     def _post(self, draft: Draft) -> None:
         self._draft = draft
+        self._row = min(self._row, max(len(draft.arms) - 1, 0))
         self.post_message(self.Changed(draft))
 
     def _draw(self) -> None:

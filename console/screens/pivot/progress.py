@@ -22,8 +22,8 @@ from console.widgets.line_view import LineView
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot import Pivot
 
-_ROWS_AROUND = 13
-"""Of the frame, and of three choices."""
+_ROWS_AROUND = 7
+"""Of the frame; the choices come to that."""
 
 
 class ProgressScreen(GuardedScreen):
@@ -75,7 +75,6 @@ class ProgressScreen(GuardedScreen):
 
     def on_resize(self) -> None:
         super().on_resize()
-        self.query_one(LineView).styles.max_height = max(self.size.height - _ROWS_AROUND, 1)
         self._draw()
 
     def head(self) -> Content:
@@ -138,11 +137,14 @@ class ProgressScreen(GuardedScreen):
             self.say(outcome.message)
 
     def _draw(self) -> None:
-        self.query_one(Choices).offer(choices_of(self._story, is_walking=self._is_walking))
+        choices = choices_of(self._story, is_walking=self._is_walking)
+        self.query_one(Choices).offer(choices)
         view = self.query_one(LineView)
+        room = self.size.height - _ROWS_AROUND - 2 * len(choices)
+        view.styles.max_height = max(room, 1)
         lines = story_lines(self._story, self._about, view.line_width)
         view.show_lines(len(lines), lines.__getitem__)
-        if self._story.problem:
+        if self._is_walking or self._story.problem:
             view.scroll_end(animate=False)
 
 
