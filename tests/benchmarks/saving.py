@@ -189,17 +189,13 @@ def reading(options: Namespace) -> None:
             assert isinstance(checkpoint, Checkpoint)
             torch.save(engine.parameters.weights, Path(folder) / "torch")
             buffers = [as_memoryview(array) for array in engine.parameters.host_arrays()]
-            times = side_by_side(
-                {
-                    "andrea": partial(read_checkpoint_into, checkpoint, buffers),
-                    "bare read": partial(bare_read, path, buffers),
-                    "torch.load of a third × 3": partial(torch.load, Path(folder) / "torch"),
-                },
-                options.repeats,
-            )
-        times["torch.load of a third × 3"].seconds = [
-            3 * taken for taken in times["torch.load of a third × 3"].seconds
-        ]
+            calls: dict[str, Callable[[], object]] = {
+                "andrea": partial(read_checkpoint_into, checkpoint, buffers),
+                "bare read": partial(bare_read, path, buffers),
+            }
+            times = side_by_side(calls, 2 * options.repeats)
+            third = side_by_side({"torch": partial(torch.load, Path(folder) / "torch")}, 3)
+        times["torch.load of a third × 3"] = Times(3 * taken for taken in third["torch"].seconds)
         bare = times["bare read"].median
         rows += [[name, w, *t.cells(), f"{t.median / bare:.2f}"] for w, t in times.items()]
         del engine, buffers
