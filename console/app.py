@@ -22,8 +22,10 @@ from console.run_view import Request, RequestStage, RunView
 from console.screens.dashboard import Dashboard
 from console.screens.help import SECTIONS, HelpScreen
 from console.screens.quit_dialog import QuitDialog
+from console.screens.thin_dialog import ThinDialog
 from console.steering import READ_ONLY, SteeringApp
 from console.theme import TERMINAL
+from trainer.rundir.retention import Plan
 
 
 class ConsoleApp(SteeringApp):
@@ -154,6 +156,26 @@ class ConsoleApp(SteeringApp):
             self.tell(READ_ONLY, is_ok=True)
         else:
             self._operate(operation)
+
+    def on_checkpoints_pane_thin_asked(self) -> None:
+        if self._is_read_only:
+            self.tell(READ_ONLY, is_ok=True)
+        else:
+            self._preview_thinning()
+
+    @work(group="operations")
+    async def _preview_thinning(self) -> None:
+        found = await asyncio.to_thread(self._operations.preview_thinning)
+        if not isinstance(found, Plan):
+            self.tell(found.message, is_ok=found.ok)
+        elif isinstance(self.screen, Dashboard):
+            self.push_screen(ThinDialog(found, monotonic=self._clock.monotonic))
+
+    @work(group="operations")
+    async def on_thin_dialog_deletion_chosen(self, event: ThinDialog.DeletionChosen) -> None:
+        outcome = await asyncio.to_thread(self._operations.thin, event.plan)
+        self.tell(outcome.message, is_ok=outcome.ok)
+        await self._look()
 
     def action_ask_quit(self) -> None:
         """Ask what shall become of the trainer; with nothing to decide, leave."""

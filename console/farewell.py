@@ -27,6 +27,11 @@ def detached(view: RunView | None) -> str:
     if not view.is_running:
         state = f"{foreign(view.status.word)} at step {formatting.steps(view.step)}"
         return f"{foreign(view.name)}: {state}\ncome back with: andrea-console {_path(view)}"
+    if view.status.word == "stopping":
+        return (
+            f"{foreign(view.name)}: stopping at step {formatting.steps(view.step)}; the trainer"
+            f" ends by itself\ncome back with: andrea-console {_path(view)}"
+        )
     pid = f" (pid {view.pid})" if view.pid is not None else ""
     return (
         f"{foreign(view.name)}: training goes on{pid} at step {formatting.steps(view.step)}\n"

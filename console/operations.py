@@ -6,7 +6,7 @@ operator can meet; each may block for some milliseconds (files, signals), never 
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from console import formatting
 from console.process import (
@@ -22,15 +22,17 @@ from console.reading import read_settings
 from console.requests import REQUESTED, Asked, RequestTracker
 from console.restarts import has_crashed
 from trainer.rundir.actions import log_action
+from trainer.rundir.bases import protected_steps
 from trainer.rundir.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import Holder
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot import refuse_if_half_done
 from trainer.rundir.retention import Plan
+from trainer.rundir.run_toml import load_settings
 from trainer.rundir.settings import Settings
 from trainer.rundir.state import State, read_state
-from trainer.rundir.thinning import thin
+from trainer.rundir.thinning import nonfinite_steps_of, plan_of, thin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +93,25 @@ class Operations:
         newest = list_checkpoints(self.run.path, None).newest
         return True, newest.step if newest else -1
 
+    def preview_thinning(self) -> Plan | Outcome:
+        """What thinning by the run's own settings would delete, or why there is nothing to ask."""
+        try:
+            settings = load_settings(self.run.settings)
+            if not settings.checkpoint.keep_last:
+                raise RefusedError(
+                    "checkpoint.keep_last is 0, so all are kept; with another number:"
+                    f" andrea-console thin {self.run.path} --keep-last N"
+                )
+            plan = plan_of(self.run, settings, nonfinite_steps_of(self.run.loss))
+        except (RefusedError, RunError, OSError) as problem:
+            return Outcome(ok=False, message=f"thin: {problem}")
+        if not plan.going:
+            message = f"thin: nothing to delete; all {len(plan.kept)} checkpoints have to stay"
+            return Outcome(ok=True, message=message)
+        return plan
+
     def thin(self, plan: Plan) -> Outcome:
-        """Delete the checkpoints that the plan lets go."""
+        """Delete the checkpoints that the plan lets go, but for those that are a base by now."""
         return self._guarded("thin", lambda: self._thin(plan))
 
     def _guarded(self, action: str, operate: Callable[[], "Done"]) -> Outcome:
@@ -105,9 +124,9 @@ class Operations:
                 return self._logged(action, Outcome(ok=False, message=f"{action}: {refusal}"))
             except OSError as error:
                 return self._logged(action, Outcome(ok=False, message=f"{action}: {error}"))
-            return self._logged(action, Outcome(ok=True, message=done.message), pid=done.pid)
+            return self._logged(action, Outcome(ok=True, message=done.message), **done.facts)
 
-    def _logged(self, action: str, outcome: Outcome, **facts: int) -> Outcome:
+    def _logged(self, action: str, outcome: Outcome, **facts: object) -> Outcome:
         try:
             log_action(self.run.actions, action, outcome.message, ok=outcome.ok, **facts)
         except OSError as error:
@@ -172,17 +191,25 @@ class Operations:
         return Done(message, self._stopped.pid)
 
     def _thin(self, plan: Plan) -> "Done":
+        bases = protected_steps(self.run)  # the preview may be hours old
+        plan = replace(plan, going=tuple(c for c in plan.going if c.step not in bases))
         freed = formatting.size(thin(plan))
-        names = ", ".join(checkpoint.path.name for checkpoint in plan.going)
-        return Done(f"{len(plan.going)} checkpoints deleted, {freed} freed: {names}", 0)
+        files = tuple(checkpoint.path.name for checkpoint in plan.going)
+        return Done(f"{len(files):,} checkpoints deleted, {freed} freed", files=files)
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was done, and to which process."""
+    """What was done, and to which process or files."""
 
     message: str
-    pid: int
+    pid: int = 0
+    files: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What the log of actions says besides."""
+        return {"pid": self.pid} | ({"files": self.files} if self.files else {})
 
 
 def _named(presence: Presence) -> str:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from console.run_view import RunView
 from console.series import Series, SeriesView
+from trainer.rundir.retention import Plan
 
 
 class Outcome(Protocol):
@@ -22,6 +23,8 @@ class Operations(Protocol):
     def checkpoint(self) -> Outcome: ...
     def stop(self) -> Outcome: ...
     def launch(self) -> Outcome: ...
+    def preview_thinning(self) -> Plan | Outcome: ...
+    def thin(self, plan: Plan) -> Outcome: ...
 
 
 class Follower(Protocol):

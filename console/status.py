@@ -52,7 +52,7 @@ def status_of(evidence: Evidence) -> Status:
     if evidence.presence.liveness is Liveness.ORPHANED:
         detail = "the trainer is dead, but something that it started still holds the run"
         return Status(word="failed", detail=f"{detail}: end it first", severity=Severity.BAD)
-    if evidence.is_child_alive:
+    if evidence.is_child_alive and not _has_told_its_end(evidence):
         return Status(word="starting", severity=Severity.BUSY)
     return _not_running(evidence)
 
@@ -91,8 +91,7 @@ def _stalled(evidence: Evidence) -> Status:
 
 def _not_running(evidence: Evidence) -> Status:
     state = evidence.state
-    has_state_told = state is not None and state.doing in ENDED and evidence.is_state_current
-    if evidence.child_exit is not None and not has_state_told:
+    if evidence.child_exit is not None and not _has_told_its_end(evidence):
         return _ended(evidence, evidence.child_exit, "")
     if state is None or not state.doing:
         detail = "it has been trained before" if evidence.has_records else "not started yet"
@@ -104,6 +103,14 @@ def _not_running(evidence: Evidence) -> Status:
         return _ended(evidence, state.exit_code, state.reason)
     severity = _END_SEVERITY.get(state.doing, Severity.BAD)
     return Status(word=state.doing, detail=state.reason, severity=severity)
+
+
+def _has_told_its_end(evidence: Evidence) -> bool:
+    """Whether the state is of the trainer in question and says how that ended; the process may
+    take seconds more to unload.
+    """
+    state = evidence.state
+    return state is not None and state.doing in ENDED and evidence.is_state_current
 
 
 def _ended(evidence: Evidence, code: int, reason: str) -> Status:

@@ -16,10 +16,9 @@ from console.report import NEEDS_ATTENTION
 from trainer.rundir.checkpoint import checkpoint_bytes
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SaveError, SettingsError
-from trainer.rundir.records import load_records
 from trainer.rundir.retention import Plan
 from trainer.rundir.run_toml import load_settings
-from trainer.rundir.thinning import nonfinite_steps, plan_of
+from trainer.rundir.thinning import nonfinite_steps_of, plan_of
 from trainer.rundir.verification import Finding, verify
 
 
@@ -81,8 +80,7 @@ def thin_run(run: RunDirectory, arguments: argparse.Namespace) -> int:
     if not keep.keep_last:
         raise SettingsError("checkpoint.keep_last is 0, so all are kept; give --keep-last N")
     try:
-        nonfinite = nonfinite_steps(load_records(run.loss).records)
-        plan = plan_of(run, settings, nonfinite, keep=keep)
+        plan = plan_of(run, settings, nonfinite_steps_of(run.loss), keep=keep)
     except OSError as error:
         raise SaveError(f"thin: {error}") from error
     for checkpoint in plan.going:

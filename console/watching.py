@@ -14,6 +14,8 @@ TICK_SECONDS = 1.0
 BATCH_SECONDS = 0.1
 """Changes that come close together are one; the longest that a change waits."""
 _QUIET_SECONDS = 0.05
+PAUSE_SECONDS = 0.2
+"""From one wake to the next, at least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,8 @@ async def _watched(
             is_news = any(is_relevant(path) for _, path in changed)
             # A long save touches its half-written file all the time: that must not starve the tick.
             if is_news or time.monotonic() - last >= tick_seconds:
+                # One change after a pause is seen at once; of many, five looks a second are enough.
+                await asyncio.sleep(last + PAUSE_SECONDS - time.monotonic())
                 last = time.monotonic()
                 yield Wake(is_tick=not is_news)
             if _identity(directory) != identity:

@@ -14,14 +14,13 @@ import pytest
 import torch
 
 import trainer.loop
-from trainer.cli import start
+from trainer.cli import first_state, start
 from trainer.continuity import state_left_behind
 from trainer.loop import Training
 from trainer.reporter import Reporter
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import Exit
-from trainer.rundir.state import State
 from trainer.signals import Signals
 
 ROOT = Path(__file__).parents[1]
@@ -112,7 +111,7 @@ def train_here(
     """
     signals = signals or Signals()
     before = state_left_behind(run)
-    reporter = Reporter(run.state, State(phase=run.current_phase(), pid=os.getpid()))
+    reporter = Reporter(run.state, first_state(run, before))
     real_step = trainer.loop.take_step
 
     def scripted_step(training: Training) -> None:

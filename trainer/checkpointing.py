@@ -21,6 +21,7 @@ from trainer.rundir.thinning import plan_of, thin
 from trainer.saving import Saver
 
 SAVE_ALARM = "checkpoint not saved"
+NO_CHECKPOINT_ALARM = "no checkpoint to resume from"
 AUDIT_ALARM = "audit not written"
 THIN_ALARM = "checkpoints not thinned"
 
@@ -200,6 +201,7 @@ class Checkpointer:
         if self._saver.retried:
             self._reporter.note(self._saver.retried)
         self._reporter.over(SAVE_ALARM)
+        self._reporter.over(NO_CHECKPOINT_ALARM)
         self._report(begun, n_bytes=written.n_bytes, seconds=written.seconds)
         self._reporter.say(
             f"{written.path.name} written: {written.n_bytes:,} bytes"

@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trainer.continuity import compare_settings, state_left_behind
@@ -78,18 +79,28 @@ def _find_run(run: RunDirectory, preset: str | None) -> None:
 def _hold(run: RunDirectory, signals: Signals, until: int | None) -> Exit:
     """The whole life of a trainer that holds the lock; its end is in the state, in words."""
     before = state_left_behind(run)
-    reporter = Reporter(run.state, State(phase=run.current_phase(), pid=os.getpid()))
+    reporter = Reporter(run.state, first_state(run, before))
     try:
         outcome = start(run, before, reporter, signals, until=until)
     except RunError as error:
         _end(reporter, error.exit_code, str(error))
-        raise
+        return error.exit_code
     except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the state must tell
         _end(reporter, Exit.ERROR, f"{type(error).__name__}: {error}")
         traceback.print_exc()
         return Exit.ERROR
-    _end(reporter, outcome, EXIT_WORDS[outcome])
+    _end(reporter, outcome, reporter.state.reason or EXIT_WORDS[outcome])
     return outcome
+
+
+def first_state(run: RunDirectory, before: State | None) -> State:
+    """What a start begins with. The settings and environment that were trained with stay on file
+    until training begins with others: a start that was refused, or failed, proves nothing.
+    """
+    state = State(phase=run.current_phase(), pid=os.getpid())
+    if before is None:
+        return state
+    return replace(state, settings=before.settings, environment=before.environment)
 
 
 def start(
@@ -113,10 +124,11 @@ def start(
         detail="loading torch",
         takes_signals=True,
         total_steps=settings.train.total_steps,
-        settings=now,
     )
     for change in changes:
         reporter.note(change)
+    if run.loss.exists() and not reporter.state.settings:
+        reporter.note("no .state.json of an earlier start: the settings could not be compared")
     return _train(run, settings, before, reporter, signals, until)
 
 

@@ -5,7 +5,7 @@ Imported only after signals, arguments, lock and settings are settled: it loads 
 
 import os
 
-from trainer.checkpointing import Checkpointer
+from trainer.checkpointing import NO_CHECKPOINT_ALARM, Checkpointer
 from trainer.continuity import compare_environment
 from trainer.engine.engine import Engine
 from trainer.history import LossHistory
@@ -15,9 +15,10 @@ from trainer.reporter import Reporter
 from trainer.rundir.checkpoint import Checkpoint, checkpoint_bytes, list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
-from trainer.rundir.outcomes import Exit, RunError, SaveError
+from trainer.rundir.outcomes import Exit, HistoryError, RunError, SaveError
 from trainer.rundir.pivot import hold_wanted
 from trainer.rundir.records import Repair
+from trainer.rundir.run_toml import flat_settings
 from trainer.rundir.settings import Settings
 from trainer.rundir.state import State
 from trainer.signals import Signals, StopRequested
@@ -40,13 +41,14 @@ def run_trainer(
     try:
         training = _open(run, settings, before, reporter, signals)
     except StopRequested:
-        reporter.say("stopped while starting: nothing was trained, nothing to save")
+        reporter.now(reason="stopped while starting; nothing was trained, nothing to save")
         return signals.stop_exit or Exit.TERMINATED
     except OSError as error:
         what = f"{error.filename or run.path}: {error.strerror}"
         raise SaveError(f"{what}: mend the disk, then start again; nothing was trained") from error
-    if until is not None:
-        training.last_step = min(training.last_step, until)
+    if until is not None and until < training.last_step:
+        training.last_step = until
+        reporter.now(reason=f"trained to step {until:,}, as --until asked")
     try:
         return train(training)
     except RunError:
@@ -116,11 +118,31 @@ def _open(
         hold_wanted=lambda: hold_wanted(run),
         last_step=settings.train.total_steps,
     )
-    reporter.now(**view(training))
+    reporter.now(**view(training), settings=flat_settings(settings))
     _say_where(engine, newest, reporter)
+    _tell_losses(settings, feed, history, newest, reporter)
     if newest:
         checkpointer.adopt(newest)
     return training
+
+
+def _tell_losses(
+    settings: Settings,
+    feed: Feed,
+    history: LossHistory,
+    newest: Checkpoint | None,
+    reporter: Reporter,
+) -> None:
+    """Alarms for what was there before and is gone: sources, or all checkpoints."""
+    gone = [name for name in settings.sources if name not in feed.sources]
+    if gone:
+        paths = ", ".join(f"{name} ({settings.sources[name].path})" for name in gone)
+        reporter.alarm("source gone", f"{paths}; training goes on without it")
+    n_again = history.replay.last_step
+    if newest is None and n_again >= settings.checkpoint.every:
+        reporter.alarm(
+            NO_CHECKPOINT_ALARM, f"all {n_again:,} steps of the history are trained again"
+        )
 
 
 def _require_room(run: RunDirectory, settings: Settings) -> None:
@@ -139,6 +161,11 @@ def _open_engine(settings: Settings, newest: Checkpoint | None) -> Engine:
     engine = Engine(settings)
     if newest:
         engine.resume(newest)
+        if not engine.parameters.are_finite:
+            raise HistoryError(
+                f"{newest.path}: holds values that are not finite; move the file away to resume"
+                " from the checkpoint before it (andrea-console verify checks them all)"
+            )
     else:
         engine.initialise()
     return engine

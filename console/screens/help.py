@@ -18,6 +18,7 @@ from console.screens.pivot.policy_table import PolicyTable
 from console.screens.pivot.progress import ProgressScreen
 from console.screens.pivot.wizard import WizardScreen
 from console.screens.quit_dialog import QuitDialog
+from console.screens.thin_dialog import ThinDialog
 from console.theme import ACCENT, DIM
 from console.widgets.checkpoints import CheckpointsPane
 from console.widgets.choices import Choices
@@ -80,6 +81,7 @@ SECTIONS: tuple[tuple[str, type[DOMNode]], ...] = (
     ("Audit fork", ForkScreen),
     ("Two runs", CompareScreen),
     ("Choices", Choices),
+    ("Thin dialog", ThinDialog),
     ("Help", HelpScreen),
 )
 """Whatever has keys of its own, with a title; the app adds itself."""

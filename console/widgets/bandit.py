@@ -16,7 +16,7 @@ _BAR_CELLS = 8
 
 _COLUMNS: Columns = (
     ("pulls", 8),
-    ("prob", 7),
+    ("prob", 8),
     ("weight", 7),
     ("reward", 7),
     ("floor", 6),

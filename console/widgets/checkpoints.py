@@ -55,6 +55,13 @@ class CheckpointsPane(LineView):
             id="checkpoints.fork",
             tooltip="Two branches from this checkpoint, to see which does better",
         ),
+        Binding(
+            "t",
+            "thin",
+            "Thin",
+            id="checkpoints.thin",
+            tooltip="Preview which checkpoints may be deleted; asks before it does",
+        ),
         Binding("up,k", "move(-1)", "Up", show=False, id="checkpoints.up", tooltip="Newer"),
         Binding("down,j", "move(1)", "Down", show=False, id="checkpoints.down", tooltip="Older"),
         Binding("pageup", "page(-1)", "Page up", show=False, id="checkpoints.page_up"),
@@ -76,6 +83,9 @@ class CheckpointsPane(LineView):
         def __init__(self, step: int) -> None:
             super().__init__()
             self.step = step
+
+    class ThinAsked(Message):
+        """The operator asked what thinning would delete."""
 
     cursor: var[int] = var(0)
 
@@ -142,6 +152,10 @@ class CheckpointsPane(LineView):
         row = self._rows[self.cursor] if self.cursor < len(self._rows) else None
         if isinstance(row, CheckpointRow):
             self.post_message(self.ForkWanted(row.step))
+
+    def action_thin(self) -> None:
+        """Ask what thinning would delete."""
+        self.post_message(self.ThinAsked())
 
     def _keep_in_sight(self) -> None:
         line, height = self.cursor + 1, self.rows_in_sight

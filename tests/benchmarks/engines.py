@@ -48,8 +48,8 @@ def preset_settings(preset: str, *, rows: int, device: str = "cpu", **train: Any
 
 
 def state_settings(n_params: int) -> Settings:
-    """A model of about so many parameters, most of them in the embeddings."""
-    settings = preset_settings("demo", rows=8)
+    """A model of about so many parameters, most of them in embeddings and head: a short step."""
+    settings = preset_settings("demo", rows=1)
     return replace(settings, model=replace(settings.model, vocab_size=n_params // 256))
 
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
+import numpy as np
 import torch
 
 from tests.benchmarks.engines import batches, make_engine, preset_settings, state_settings
@@ -31,6 +31,7 @@ from trainer.rundir.records import load_records
 from trainer.rundir.run_toml import load_settings
 from trainer.saving import Saver
 
+STEP_TOKENS = 32
 SIZES = {"480 MB": 40_000_000, "1.44 GB": 120_000_000}
 
 
@@ -47,37 +48,35 @@ def waiting(options: Namespace) -> None:
 
 
 def _waits(engine: Engine, directory: Path) -> Iterator[list[str]]:
-    batch = batches(engine_settings(engine))
-    plain, step, saving_step, begin, secure = (Times() for _ in range(5))
+    times = {name: Times() for name in ("copy", "begin", "audited", "wait", "step", "beside")}
     copies = [torch.empty_like(engine.parameters.weights) for _ in range(3)]
+    rows = np.random.default_rng(0).integers(0, 512, (1, STEP_TOKENS + 1))
     with saver_of(engine, directory) as saver:
         for turn in range(6):
-            plain.take(lambda: copy_state(engine, copies))
-            rows = batch()
-            step.take(partial(engine.train_step, rows))
-            waits = Times()
-            engine.before_update = partial(waits.take, saver.before_update)
-            begun = Times()
-            begun.take(partial(saver.begin, turn))
-            saving_step.take(partial(engine.train_step, rows))
+            times["copy"].take(lambda: copy_state(engine, copies))
+            times["step"].take(partial(engine.train_step, rows))
+            times["begin"].take(partial(saver.begin, turn))
+            while not saver.is_done:  # as an audit lets it
+                time.sleep(0.01)
+            times["audited"].take(saver.before_update)
+            saver.collect().path.unlink()
+            engine.before_update = partial(times["wait"].take, saver.before_update)
+            saver.begin(turn)
+            times["beside"].take(partial(engine.train_step, rows))
             engine.before_update = lambda: None
             saver.collect().path.unlink()
-            begin.seconds += begun.seconds
-            secure.seconds += waits.seconds
-    longer = saving_step.median - step.median
-    for name, times in (
-        ("plain copy, reused memory", plain),
-        ("wait: to begin", begin),
-        ("wait: before the update (no audit between)", secure),
-        ("step without a save", step),
-        ("step beside a save", saving_step),
+    plain = times["copy"].median
+    longer = times["beside"].median - times["step"].median
+    for name, key in (
+        ("plain copy, into memory that is there", "copy"),
+        ("wait: to begin", "begin"),
+        ("wait: before the update, after an audit", "audited"),
+        (f"wait: before the update, at once after {STEP_TOKENS} tokens", "wait"),
+        ("step without a save", "step"),
+        ("step beside a save", "beside"),
     ):
-        yield [name, *times.cells(), f"{times.median / plain.median:.3f}"]
-    yield ["step longer by", duration(max(longer, 0)), "", "", f"{longer / plain.median:.2f}"]
-
-
-def engine_settings(engine: Engine) -> Any:
-    return engine._settings
+        yield [name, *times[key].cells(), f"{times[key].median / plain:.3f}"]
+    yield ["step longer by", duration(max(longer, 0)), "", "", f"{longer / plain:.2f}"]
 
 
 def copy_state(engine: Engine, copies: list[torch.Tensor]) -> None:
@@ -190,17 +189,13 @@ def reading(options: Namespace) -> None:
             assert isinstance(checkpoint, Checkpoint)
             torch.save(engine.parameters.weights, Path(folder) / "torch")
             buffers = [as_memoryview(array) for array in engine.parameters.host_arrays()]
-            times = side_by_side(
-                {
-                    "andrea": partial(read_checkpoint_into, checkpoint, buffers),
-                    "bare read": partial(bare_read, path, buffers),
-                    "torch.load of a third × 3": partial(torch.load, Path(folder) / "torch"),
-                },
-                options.repeats,
-            )
-        times["torch.load of a third × 3"].seconds = [
-            3 * taken for taken in times["torch.load of a third × 3"].seconds
-        ]
+            calls: dict[str, Callable[[], object]] = {
+                "andrea": partial(read_checkpoint_into, checkpoint, buffers),
+                "bare read": partial(bare_read, path, buffers),
+            }
+            times = side_by_side(calls, 2 * options.repeats)
+            third = side_by_side({"torch": partial(torch.load, Path(folder) / "torch")}, 3)
+        times["torch.load of a third × 3"] = Times(3 * taken for taken in third["torch"].seconds)
         bare = times["bare read"].median
         rows += [[name, w, *t.cells(), f"{t.median / bare:.2f}"] for w, t in times.items()]
         del engine, buffers

@@ -22,6 +22,8 @@ from trainer.rundir.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.records import RecordArray
 
+QUIET_SECONDS = 5.0
+"""A screen is complete when nothing is sent for so long: a million records take a while."""
 SIZES = (2_000, 200_000, 1_000_000)
 SCRIPTED = ROOT / "tests" / "console" / "scripted_trainer.py"
 
@@ -49,7 +51,7 @@ def opening(options: Namespace) -> None:
         for _ in range(options.repeats):
             with PtyConsole(run.path, "--no-launch") as console:
                 first.seconds.append(console.wait_for(b"loss"))
-                complete.seconds.append(console.settle(1.5))
+                complete.seconds.append(console.settle(QUIET_SECONDS))
                 cpu.seconds.append(console.cpu_seconds())
                 peak, n_bytes = max(peak, console.peak_rss_bytes()), len(console.output)
             with PtyConsole(run.path, "--no-launch") as console:
@@ -75,7 +77,7 @@ def news(options: Namespace) -> None:
             delay = Times()
             with PtyConsole(copy.path, "--no-launch") as console:
                 console.wait_for(b"loss")
-                console.settle(1.5)
+                console.settle(QUIET_SECONDS)
                 for step in range(records + 11, records + 21):
                     append(losses, step, records)
                     written = perf_counter()

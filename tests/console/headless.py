@@ -22,6 +22,7 @@ from tests.console import fixed_run
 from tests.console.scripted_pivots import ScriptedPivots
 from tests.console.told import Told
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.retention import Plan
 
 
 class ScriptedFollower:
@@ -47,6 +48,7 @@ class RecordedOperations:
     calls: list[str] = field(default_factory=list)
     outcome: Told = field(default_factory=Told)
     then: Callable[[str], None] = lambda name: None
+    plan: Plan | None = None
 
     def checkpoint(self) -> Told:
         return self._called("checkpoint")
@@ -56,6 +58,14 @@ class RecordedOperations:
 
     def launch(self) -> Told:
         return self._called("launch")
+
+    def preview_thinning(self) -> Plan | Told:
+        self.calls.append("preview")
+        return self.plan or Told(ok=False, message="thin: all are kept")
+
+    def thin(self, plan: Plan) -> Told:
+        assert plan is self.plan
+        return self._called("thin")
 
     def _called(self, name: str) -> Told:
         self.calls.append(name)

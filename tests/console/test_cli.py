@@ -136,7 +136,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     started: list[dict[str, Any]] = []
 
     def run_console(
-        follower: Follower, operations: Operations, changes: object, **options: object
+        follower: Follower, operations: Operations, *rest: object, **options: object
     ) -> int:
         started.append({"follower": follower, "operations": operations, **options})
         return 0

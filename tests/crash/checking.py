@@ -1,5 +1,7 @@
 """Putting a directory that a crash left to what the next start reads; without torch."""
 
+import shutil
+
 import orjson
 
 from tests.crash.states import Directory
@@ -15,13 +17,19 @@ from trainer.rundir.state import State, read_state
 
 
 def lay_out(state: Directory, run: RunDirectory) -> None:
-    """Make the run's files those of the state."""
+    """Make the run's files those of the state; `tokens/` stays."""
     run.path.mkdir(exist_ok=True)
     for path in run.path.iterdir():
         if path.is_file():
             path.unlink()
+        elif path != run.tokens:
+            shutil.rmtree(path)
+    for name in state:
+        if name.endswith("/"):
+            (run.path / name).mkdir(parents=True, exist_ok=True)
     for name, data in state.items():
-        (run.path / name).write_bytes(data)
+        if not name.endswith("/"):
+            (run.path / name).write_bytes(data)
 
 
 def check_start(run: RunDirectory, truth: Truth, *, durable_step: int) -> None:

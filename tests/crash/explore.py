@@ -1,4 +1,4 @@
-"""`python -m tests.crash.explore`: every crash state of two recorded trainings, put to a start."""
+"""`python -m tests.crash.explore`: the crash states of recorded trainings and pivots, tried."""
 
 import argparse
 import hashlib
@@ -6,27 +6,17 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.crash.checking import check_start, lay_out
+from tests.crash.pivot_states import PivotExplorer, recorded_pivots
 from tests.crash.recording import Durable, Operation
-from tests.crash.states import Directory, final, states_after
+from tests.crash.states import Directory, final, read_tree, states_after
+from tests.crash.tally import Tally
 from tests.crash.workload import Truth, make_small_run, make_truth, record_training
 from tests.tiny import train_here
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, RunError
-
-
-@dataclass(kw_only=True)
-class Tally:
-    """What was tried, and what went wrong."""
-
-    states: int = 0
-    """Different directories."""
-    resumed: int = 0
-    """Of them, trained to the end."""
-    failures: list[str] = field(default_factory=list)
 
 
 def explore(
@@ -92,37 +82,63 @@ def _resume(state: Directory, run: RunDirectory, truth: Truth) -> None:
     check_start(run, truth, durable_step=last)
 
 
+def explore_trainings(folder: Path, arguments: argparse.Namespace) -> int:
+    """The number of failures."""
+    n_failures = 0
+    truth = make_truth(folder / "truth")
+    for name, thins in (("all kept", False), ("thinned", True)):
+        recorded = folder / f"recorded {name}"
+        trace = record_training(recorded, truth, thins=thins)
+        assert final(trace) == read_tree(recorded, ignored="tokens")
+        tally = explore(
+            trace,
+            truth,
+            folder / f"scratch {name}",
+            at_most=arguments.at_most,
+            seed=arguments.seed,
+            resume_every=arguments.resume_every,
+        )
+        n_failures += _told(f"{name}: {len(trace)} operations", tally)
+    return n_failures
+
+
+def explore_pivots(folder: Path, arguments: argparse.Namespace) -> int:
+    """The number of failures."""
+    explorer = PivotExplorer(folder, at_most=arguments.at_most, seed=arguments.seed)
+    n_operations = n_pivots = 0
+    for recorded in recorded_pivots(folder, kill_every=arguments.kill_every):
+        n_pivots += 1
+        n_operations += len(recorded.trace) - recorded.begins
+        explorer.explore(recorded)
+    return _told(f"{n_pivots} pivots: {n_operations:,} operations", explorer.tally)
+
+
+def _told(what: str, tally: Tally) -> int:
+    trained = f", {tally.resumed} trained to the end" if tally.resumed else ""
+    print(
+        f"{what}, {tally.states:,} states{trained}, {len(tally.failures)} failures",
+        file=sys.stderr,
+    )
+    print("\n".join(tally.failures[:20]))
+    return len(tally.failures)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", choices=[*_EXPLORED, []], help="default: all")
     parser.add_argument("--at-most", type=int, default=64, help="choices a crash point, squared")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--resume-every", type=int, default=500)
+    parser.add_argument("--resume-every", type=int, default=500, help="of the trainings' states")
+    parser.add_argument("--kill-every", type=int, default=1, help="of the pivots' operations")
     arguments = parser.parse_args()
     n_failures = 0
-    with tempfile.TemporaryDirectory() as folder:
-        truth = make_truth(Path(folder) / "truth")
-        for name, thins in (("all kept", False), ("thinned", True)):
-            recorded = Path(folder) / f"recorded {name}"
-            trace = record_training(recorded, truth, thins=thins)
-            assert final(trace) == {
-                path.name: path.read_bytes() for path in recorded.iterdir() if path.is_file()
-            }
-            tally = explore(
-                trace,
-                truth,
-                Path(folder) / f"scratch {name}",
-                at_most=arguments.at_most,
-                seed=arguments.seed,
-                resume_every=arguments.resume_every,
-            )
-            n_failures += len(tally.failures)
-            print(
-                f"{name}: {len(trace)} operations, {tally.states:,} states, {tally.resumed}"
-                f" trained to the end, {len(tally.failures)} failures",
-                file=sys.stderr,
-            )
-            print("\n".join(tally.failures[:20]))
+    for what in arguments.what or _EXPLORED:
+        with tempfile.TemporaryDirectory() as folder:
+            n_failures += _EXPLORED[what](Path(folder), arguments)
     return 1 if n_failures else 0
+
+
+_EXPLORED = {"trainings": explore_trainings, "pivots": explore_pivots}
 
 
 if __name__ == "__main__":

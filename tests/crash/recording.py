@@ -1,18 +1,21 @@
-"""Recording what a process does to the files of one directory, call by call.
+"""Recording what a process does to the files of a directory and those below, call by call.
 
 The calls of `os` are wrapped in this process, in all threads. A write by any other way would be
-missed: `Trace.final` is therefore compared with the directory itself (see `states.py`).
+missed: `states.final` is therefore compared with the directory itself.
 """
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+ROOT = 0
+"""The inode of the directory itself; the others are numbered as they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +42,31 @@ class SyncFile:
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """A name for an inode: a new file, a link, or (with `source`) a rename, which is atomic."""
+    """A name for an inode: something new, a link, or (with `source`) a rename, which is atomic."""
 
     name: str
     ino: int
     source: str = ""
+    directory: int = ROOT
+    is_directory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Remove:
     name: str
+    directory: int = ROOT
+    moved: int | None = None
+    """The inode, if this is the second half of a rename into another directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncDirectory:
-    pass
+    directory: int = ROOT
 
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """No call: the writer was told here that the checkpoint of `step` is safe."""
+    """No call: the writer was told here that the checkpoint, or the stage, `step` is safe."""
 
     step: int
 
@@ -66,29 +74,42 @@ class Durable:
 Operation = Write | Resize | SyncFile | Enter | Remove | SyncDirectory | Durable
 
 
+class Killed(BaseException):
+    """Plays SIGKILL: nothing that handles errors may take it."""
+
+
 class Recorder:
     """Wraps the calls; the trace grows while `recording`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, ignored: Collection[str] = ()) -> None:
+        """`ignored`: names in the directory that are not looked at."""
         self.trace: list[Operation] = []
         self._directory = directory
-        self._names: dict[str, int] = {}
-        self._files: dict[int, int | None] = {}
-        """Descriptor → inode of ours; `None` for the directory itself."""
-        self._n_inodes = 0
+        self._ignored = frozenset(ignored)
+        self._kill_after: int | None = None
+        self._names: dict[tuple[int, str], int] = {}
+        """(directory, name) → inode."""
+        self._files: dict[int, int] = {}
+        """Descriptor → inode of ours."""
+        self._directories = {ROOT}
+        self._n_inodes = ROOT
         self._lock = threading.RLock()
 
     def durable(self, step: int) -> None:
         with self._lock:
             self.trace.append(Durable(step))
 
+    def kill_after(self, n_operations: int) -> None:
+        """Raise `Killed`, once, when the trace is that long."""
+        self._kill_after = n_operations
+
     @contextmanager
     def recording(self) -> Iterator["Recorder"]:
-        self._adopt()
+        self._adopt(self._directory, ROOT)
         with pytest.MonkeyPatch.context() as patch:
             for name in (
                 *("open", "close", "write", "pwrite", "ftruncate", "posix_fallocate"),
-                *("fsync", "rename", "replace", "link", "unlink"),
+                *("fsync", "rename", "replace", "link", "unlink", "mkdir", "rmdir"),
             ):
                 patch.setattr(os, name, self._wrapped(getattr(os, name), getattr(self, f"_{name}")))
             yield self
@@ -96,42 +117,74 @@ class Recorder:
     def _wrapped(self, real: Callable[..., Any], record: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             with self._lock:
-                return record(real, *arguments, **options)
+                result = record(real, *arguments, **options)
+                if self._kill_after is not None and len(self.trace) >= self._kill_after:
+                    self._kill_after = None
+                    raise Killed
+                return result
 
         return call
 
-    def _adopt(self) -> None:
+    def _adopt(self, directory: Path, ino: int) -> None:
         """What lies in the directory already is durable."""
-        for path in sorted(self._directory.iterdir()):
-            if path.is_file():
-                ino = self._enter(path.name)
-                self.trace += [Write(ino, 0, path.read_bytes()), SyncFile(ino, path.name)]
-        self.trace.append(SyncDirectory())
+        for path in sorted(directory.iterdir()):
+            if path.is_dir() and path.name not in self._ignored:
+                self._adopt(path, self._enter((ino, path.name), is_directory=True))
+            elif path.is_file():
+                file = self._enter((ino, path.name))
+                self.trace += [Write(file, 0, path.read_bytes()), SyncFile(file, path.name)]
+        self.trace.append(SyncDirectory(ino))
 
-    def _enter(self, name: str, ino: int | None = None, source: str = "") -> int:
+    def _enter(
+        self,
+        place: tuple[int, str],
+        ino: int | None = None,
+        source: str = "",
+        *,
+        is_directory: bool = False,
+    ) -> int:
         if ino is None:
             self._n_inodes += 1
             ino = self._n_inodes
-        self._names[name] = ino
-        self.trace.append(Enter(name, ino, source))
+        if is_directory:
+            self._directories.add(ino)
+        self._names[place] = ino
+        self.trace.append(Enter(place[1], ino, source, place[0], is_directory))
         return ino
 
-    def _is_ours(self, path: Any) -> bool:
-        return isinstance(path, str | Path) and Path(path).parent == self._directory
+    def _place(self, path: Any, dir_fd: int | None = None) -> tuple[int, str] | None:
+        """(directory, name) of a path below ours; None for any other."""
+        if not isinstance(path, str | Path):
+            return None
+        if dir_fd is not None:
+            directory, parts = self._files.get(dir_fd), Path(path).parts
+        elif Path(path).is_relative_to(self._directory):
+            directory, parts = ROOT, Path(path).relative_to(self._directory).parts
+        else:
+            return None
+        for part in parts[:-1]:
+            directory = None if directory is None else self._names.get((directory, part))
+        is_ours = directory in self._directories and parts and parts[0] not in self._ignored
+        return (directory, parts[-1]) if is_ours and directory is not None else None
 
     def _open(
-        self, real: Callable[..., int], path: Any, flags: int, *rest: Any, **options: Any
+        self,
+        real: Callable[..., int],
+        path: Any,
+        flags: int,
+        *rest: Any,
+        dir_fd: int | None = None,
+        **options: Any,
     ) -> int:
-        is_new = self._is_ours(path) and not Path(path).exists()
-        fd = real(path, flags, *rest, **options)
-        if self._is_ours(path):
-            name = Path(path).name
-            ino = self._enter(name) if is_new else self._names[name]
-            self._files[fd] = ino
+        place = self._place(path, dir_fd)
+        fd = real(path, flags, *rest, dir_fd=dir_fd, **options)
+        if place is not None:
+            is_new = place not in self._names
+            ino = self._files[fd] = self._enter(place) if is_new else self._names[place]
             if flags & os.O_TRUNC and not is_new:
                 self.trace.append(Resize(ino, 0))
         elif path == self._directory:
-            self._files[fd] = None
+            self._files[fd] = ROOT
         return fd
 
     def _close(self, real: Callable[..., None], fd: int) -> None:
@@ -164,26 +217,44 @@ class Recorder:
 
     def _fsync(self, real: Callable[..., None], fd: int) -> None:
         real(fd)
-        if fd in self._files:
-            ino = self._files[fd]
-            name = next((name for name, known in self._names.items() if known == ino), "")
-            self.trace.append(SyncDirectory() if ino is None else SyncFile(ino, name))
+        ino = self._files.get(fd)
+        if ino in self._directories and ino is not None:
+            self.trace.append(SyncDirectory(ino))
+        elif ino is not None:
+            name = next((name for (_, name), known in self._names.items() if known == ino), "")
+            self.trace.append(SyncFile(ino, name))
 
     def _rename(self, real: Callable[..., None], source: Any, target: Any) -> None:
+        before, after = self._place(source), self._place(target)
         real(source, target)
-        if self._is_ours(target):
-            ino = self._names.pop(Path(source).name)
-            self._enter(Path(target).name, ino, Path(source).name)
+        if before is None or after is None:
+            return
+        ino = self._names.pop(before)
+        if before[0] == after[0]:
+            self._enter(after, ino, before[1])
+        else:
+            self._enter(after, ino)
+            self.trace.append(Remove(before[1], before[0], ino))
 
     _replace = _rename
 
     def _link(self, real: Callable[..., None], source: Any, target: Any) -> None:
+        before, after = self._place(source), self._place(target)
         real(source, target)
-        if self._is_ours(target):
-            self._enter(Path(target).name, self._names[Path(source).name])
+        if before is not None and after is not None:
+            self._enter(after, self._names[before])
 
-    def _unlink(self, real: Callable[..., None], path: Any) -> None:
-        real(path)
-        if self._is_ours(path):
-            self._names.pop(Path(path).name)
-            self.trace.append(Remove(Path(path).name))
+    def _unlink(self, real: Callable[..., None], path: Any, *, dir_fd: int | None = None) -> None:
+        real(path, dir_fd=dir_fd)
+        place = self._place(path, dir_fd)
+        if place is not None:
+            self._names.pop(place)
+            self.trace.append(Remove(place[1], place[0]))
+
+    _rmdir = _unlink
+
+    def _mkdir(self, real: Callable[..., None], path: Any, *rest: Any, **options: Any) -> None:
+        real(path, *rest, **options)
+        place = self._place(path)
+        if place is not None:
+            self._enter(place, is_directory=True)

@@ -62,7 +62,7 @@ def record_training(path: Path, truth: Truth, *, thins: bool) -> list[Operation]
     run = make_small_run(path, thins=thins)
     shutil.copytree(truth.run.tokens, run.tokens)
     shutil.copyfile(truth.run.tokenizer, run.tokenizer)
-    recorder = Recorder(run.path)
+    recorder = Recorder(run.path, ignored=(run.tokens.name,))
 
     def recorded(directory: Path, step: int, *rest: Any) -> Written:
         written = write_chunks(directory, step, *rest)

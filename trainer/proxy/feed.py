@@ -134,7 +134,7 @@ def _present_sources(run: RunDirectory, settings: Settings, is_new: bool) -> lis
         try:
             source_stamp(source, run.path)
         except SourceError as error:
-            if is_new:
+            if is_new or len(settings.sources) == 1:
                 raise SourceError(f"sources.{name}: {error}") from error
         else:
             present.append(name)

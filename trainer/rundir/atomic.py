@@ -14,6 +14,15 @@ def sync_directory(directory: Path) -> None:
         os.close(fd)
 
 
+def sync_file(path: Path) -> None:
+    """Make durable what anybody has written to `path`. Raises `OSError`."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Replace `path` by `data`: written beside it, synced, renamed, directory synced.
 

@@ -47,6 +47,7 @@ def _make(
         _check_source(name, path)
     sources = {name: SourceSettings(path=p) for name, p in (paths or DEFAULT_SOURCES).items()}
     text = render_new_run(preset or "demo", sources, command)
+    _check_empty(run)
     missing = [folder for folder in (run.path, *run.path.parents) if not folder.exists()]
     try:
         run.path.mkdir(parents=True, exist_ok=True)
@@ -61,6 +62,26 @@ def _make(
             raise SettingsError(f"{run.path}: is a file; a run is a directory") from None
         raise
     return True
+
+
+def _check_empty(run: RunDirectory) -> None:
+    """A new run takes a directory of its own, and never the place of one that lost `run.toml`."""
+    if not run.path.is_dir():
+        return
+    if run.loss.exists() or next(run.path.glob("step_*.bin"), None):
+        raise SettingsError(
+            f"{run.settings}: is missing from a run that was trained; bring it back from a backup"
+            " (.state.json and archive/ hold the settings too)"
+        )
+    own = {run.log.name, run.actions.name, run.lock.name}
+    is_empty = all(path.name in own or _is_partial(path) for path in run.path.iterdir())
+    if not is_empty and not run.settings.exists():
+        raise SettingsError(f"{run.path}: is not empty and no run; name a new directory")
+
+
+def _is_partial(path: Path) -> bool:
+    """What a creation that was killed left behind."""
+    return path.name.endswith(".partial")
 
 
 def _check_same(

@@ -13,7 +13,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from trainer.rundir.atomic import sync_directory, write_atomic
+from trainer.rundir.atomic import sync_directory, sync_file, write_atomic
 from trainer.rundir.checkpoint import Checkpoint
 from trainer.rundir.last_record import last_record, tail_records
 from trainer.rundir.layout import RunDirectory
@@ -36,6 +36,10 @@ def sidecars(run: RunDirectory) -> tuple[Path, ...]:
 
 def hold(run: RunDirectory, pivot: Pivot, newest: Checkpoint, t: float) -> Pivot:
     """Take `newest` as the boundary."""
+    if run.loss.exists():
+        # Its last record marks where the new phase begins. One that a power cut takes back would
+        # let a record of the old phase pass for the new one's.
+        sync_file(run.loss)
     audit = _audit_of(run, newest)
     held = Held(
         step=newest.step,
@@ -54,6 +58,9 @@ def archive(run: RunDirectory, pivot: Pivot, t: float) -> Pivot:
     folder = run.phase_archive(pivot.phase)
     if not folder.exists():
         _make_archive(run, folder)
+    # Also a name that was found: it may be of a killed process that hadn't synced it yet.
+    sync_directory(run.archive)
+    sync_directory(run.path)
     # Only now: until the folder had its name, these were the only copies.
     for path in sidecars(run):
         path.unlink(missing_ok=True)
@@ -70,6 +77,7 @@ def commit(run: RunDirectory, pivot: Pivot, t: float) -> Pivot:
             f"{run.settings}: was changed since the pivot was requested; put it back as it is in"
             f" {run.phase_archive(pivot.phase)}, then {how_to_go_on(run)}"
         )
+    sync_directory(run.path)  # the journal that was read may be of a process killed before that
     write_atomic(run.settings, pivot.new_settings.encode())
     return write_pivot(run, pivot.at(Stage.COMMITTED, t))
 
@@ -114,6 +122,7 @@ def roll_back(run: RunDirectory, pivot: Pivot, t: float) -> None:
             f"{run.path}: the new phase has trained a step already, so the pivot can't be taken"
             " back; continue it, and make another one that changes the policy back"
         )
+    sync_directory(run.path)  # the journal that was read may be of a process killed before that
     folder = run.phase_archive(pivot.phase)
     if pivot.stage in (Stage.RESTARTED, Stage.COMMITTED):
         pivot = write_pivot(run, pivot.at(Stage.ARCHIVED, t))
@@ -130,14 +139,12 @@ def _make_archive(run: RunDirectory, folder: Path) -> None:
     """Copies under a name that nobody takes for an archive, which gets its own when whole."""
     staging = _staging(folder)
     if staging.exists():
-        shutil.rmtree(staging)
+        _remove_durably_unnamed(staging)
     staging.mkdir(parents=True)
     for path in (*sidecars(run), run.settings):
         if path.exists():
             write_atomic(staging / path.name, path.read_bytes())
     staging.rename(folder)
-    sync_directory(run.archive)
-    sync_directory(run.path)
 
 
 def _unmake_archive(run: RunDirectory, folder: Path) -> None:
@@ -148,13 +155,24 @@ def _unmake_archive(run: RunDirectory, folder: Path) -> None:
             _restore(folder / path.name, path)
         sync_directory(run.path)
         if staging.exists():
-            shutil.rmtree(staging)
+            _remove_durably_unnamed(staging)
         folder.rename(staging)
-        sync_directory(run.archive)
     if staging.exists():
-        shutil.rmtree(staging)
+        _remove_durably_unnamed(staging)
+    if run.archive.exists():
+        sync_directory(run.archive)  # without its journal, nothing would clear the folder away
     with contextlib.suppress(OSError):  # other phases are in it, or it was never made
         run.archive.rmdir()
+
+
+def _remove_durably_unnamed(staging: Path) -> None:
+    """Remove the folder once it is sure that it no longer has an archive's name.
+
+    Whoever renamed it may have been killed before the sync: after a power cut the archive would
+    be there under its name, with files missing.
+    """
+    sync_directory(staging.parent)
+    shutil.rmtree(staging)
 
 
 def _restore(archived: Path, path: Path) -> None:

@@ -82,7 +82,7 @@ def load_records(path: Path) -> Loaded:
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """While hundreds of thousands of objects are made that stay: it triples the time of 200,000."""
+    """While hundreds of thousands of objects are made that stay: it doubles the time of 200,000."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,10 +1,14 @@
 """Thinning a run's checkpoints: read what decides it, plan, unlink."""
 
 from collections.abc import Iterable
+from pathlib import Path
+
+import orjson
 
 from trainer.rundir.bases import protected_steps
 from trainer.rundir.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.record_lines import Record
 from trainer.rundir.records import load_records
 from trainer.rundir.retention import Plan, notable_steps, plan_thinning
@@ -51,6 +55,24 @@ def nonfinite_steps(records: Iterable[Record]) -> list[int]:
         and {"loss", "grad_norm"} & set(record["nonfinite"] or ())
         and type(record.get("step")) is int
     ]
+
+
+def nonfinite_steps_of(path: Path) -> list[int]:
+    """The same of a loss history on file, however long: only lines that name a value are parsed.
+
+    Raises `OSError`, or `HistoryError` for such a line that is no record.
+    """
+    records = []
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                if b'"nonfinite"' in line:
+                    records.append(orjson.loads(line.strip(b"[], \r\n")))
+    except FileNotFoundError:
+        return []
+    except orjson.JSONDecodeError as error:
+        raise HistoryError(f"{path}: a line is no record: {error}") from error
+    return nonfinite_steps(records)
 
 
 def thin(plan: Plan) -> int:

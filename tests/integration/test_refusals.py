@@ -1,0 +1,112 @@
+"""What a start refuses, or tells loudly: what it proves must not be lost by the refusal."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.tiny import ask_stop, make_tiny_run, train_here
+from trainer.cli import main
+from trainer.rundir.creation import ensure_run
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import Exit, HistoryError, SettingsError
+from trainer.rundir.state import State, read_state
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """Stopped at step 9, with checkpoints of steps 8 and 9."""
+    run = make_tiny_run(tmp_path / "run")
+    assert train_here(run, {9: ask_stop}) is Exit.TERMINATED
+    return run
+
+
+@pytest.fixture
+def trainer(monkeypatch: pytest.MonkeyPatch) -> Callable[[RunDirectory], int]:
+    """The trainer's own `main` in this process; it may not take the tests' signals."""
+    monkeypatch.setattr("trainer.cli.Signals.install", lambda signals: None)
+    return lambda run: main([str(run.path)])
+
+
+def state_of(run: RunDirectory) -> State:
+    state = read_state(run.state)
+    assert state is not None
+    return state
+
+
+def edit(run: RunDirectory, before: str, after: str) -> None:
+    run.settings.write_text(run.settings.read_text().replace(before, after))
+
+
+def test_refused_setting_is_refused_at_every_further_start(
+    run: RunDirectory, trainer: Callable[[RunDirectory], int]
+) -> None:
+    edit(run, "lr = 3e-3", "lr = 5e-3")
+    for _ in range(3):
+        assert trainer(run) == Exit.USAGE
+        assert "optimizer.lr: 0.003 → 0.005" in state_of(run).reason
+    edit(run, "lr = 5e-3", "lr = 3e-3")
+    assert trainer(run) == Exit.FINISHED
+
+
+def test_setting_that_never_trained_can_be_changed(
+    tmp_path: Path, trainer: Callable[[RunDirectory], int]
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    edit(run, 'device = "cpu"', 'device = "cpu"\nprecision = "fp16"')
+    assert trainer(run) == Exit.USAGE
+    assert "train.precision" in state_of(run).reason
+    edit(run, 'precision = "fp16"', 'precision = "fp32"')
+    assert trainer(run) == Exit.FINISHED
+
+
+def test_lost_state_is_told(run: RunDirectory) -> None:
+    run.state.unlink()
+    train_here(run)
+    assert any("could not be compared" in note for note in state_of(run).notes)
+
+
+def test_run_that_lost_its_settings_is_not_made_anew(run: RunDirectory) -> None:
+    run.settings.unlink()
+    with pytest.raises(SettingsError, match="is missing from a run that was trained"):
+        ensure_run(run.path)
+    assert not run.settings.exists()
+
+
+def test_directory_with_other_files_is_not_taken_for_a_new_run(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(SettingsError, match="is not empty and no run"):
+        ensure_run(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_checkpoint_with_values_that_are_not_finite_is_named(run: RunDirectory) -> None:
+    newest = run.path / "step_000009.bin"
+    with newest.open("r+b") as file:
+        file.seek(8)
+        file.write(b"\x00\x00\xc0\x7f" * 4)
+    with pytest.raises(HistoryError, match=r"step_000009\.bin: holds values that are not finite"):
+        train_here(run)
+
+
+def test_run_without_any_checkpoint_is_trained_again_under_an_alarm(run: RunDirectory) -> None:
+    for path in run.path.glob("step_*.bin"):
+        path.unlink()
+    seen: list[tuple[str, ...]] = []
+    train_here(run, {1: lambda training: seen.append(training.reporter.state.alarms)})
+    assert any("all 9 steps of the history are trained again" in alarm for alarm in seen[0])
+    assert state_of(run).alarms == (), "over with the first checkpoint"
+
+
+def test_source_that_is_gone_is_an_alarm_that_names_its_file(run: RunDirectory) -> None:
+    (run.path.parent / "run-small.jsonl").unlink()
+    train_here(run)
+    assert any("small" in alarm and "run-small.jsonl" in alarm for alarm in state_of(run).alarms)
+
+
+def test_only_source_that_is_gone_is_an_error_that_names_its_file(tmp_path: Path) -> None:
+    run = make_tiny_run(tmp_path / "run", sources={"only": 300})
+    train_here(run, {9: ask_stop})
+    (tmp_path / "run-only.jsonl").unlink()
+    with pytest.raises(SettingsError, match=r"sources\.only.*run-only\.jsonl"):
+        train_here(run)
