@@ -175,6 +175,14 @@ async def test_all_caps_0_is_told(run: RunDirectory) -> None:
         assert stage.text().count("every cap is 0, so no arm could be pulled") == 2
 
 
+async def test_note_stays_when_the_table_is_edited_after_it(run: RunDirectory) -> None:
+    async with wizard(run) as stage:
+        await to_policy(stage)
+        await stage.pilot.press("tab", *"why", "shift+tab", "right", "1", "x", "x")
+        assert policy(stage).draft.note == "why"
+        assert policy(stage).draft.arms[0].cap == "1"
+
+
 async def test_keys_typed_at_once_are_taken_in_their_order(run: RunDirectory) -> None:
     async with wizard(run) as stage:
         await to_policy(stage)

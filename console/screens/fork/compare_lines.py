@@ -36,10 +36,11 @@ def _said(words: str, width: int, style: str) -> list[Content]:
 
 def _figures(made: Comparison, width: int) -> list[Content]:
     columns = made.columns
-    audited = f"at step {formatting.steps(made.audited_step)}"
-    same = f"the same up to step {formatting.steps(made.parted_after)}, both trained to"
+    parted, last = formatting.steps(made.parted_after), formatting.steps(made.last_step)
+    audited = formatting.steps(made.audited_step)
+    steps = f"the same to step {parted}; both trained to {last}, audited at {audited}"
     return [
-        Content.styled(f"{same} {formatting.steps(made.last_step)}, audited {audited}", DIM),
+        Content.styled(steps, DIM),
         _row("", [foreign(column.name) for column in columns], width, style="bold"),
         _row(f"val_loss, {made.shared_rows} rows", [_loss(c.val_loss) for c in columns], width),
         _row("difference, ± its error", [_paired(column) for column in columns], width),

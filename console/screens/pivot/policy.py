@@ -1,6 +1,7 @@
 """Step 2: the arms with their floors and caps, sources added and removed, and why."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -191,7 +192,7 @@ class Policy(Step):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self.draft = Draft(arms=self.draft.arms, note=event.value)
+        self.draft = replace(self.draft, note=event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -209,7 +210,8 @@ class Policy(Step):
         self.query_one(PolicyTable).styles.max_height = max(self.size.height - taken, 3)
 
     def _take(self, draft: Draft) -> None:
-        self.draft, self._told = draft, ()
+        # The note's field is the one that knows the note.
+        self.draft, self._told = replace(draft, note=self.draft.note), ()
         self._draw()
 
     def _draw(self) -> None:
