@@ -83,8 +83,8 @@ def _hold(run: RunDirectory, signals: Signals, until: int | None) -> Exit:
     try:
         outcome = start(run, before, reporter, signals, until=until)
     except RunError as error:
-        _end(reporter, error.exit_code, str(error))
-        return error.exit_code
+        _end(reporter, error.exit_code, str(error), is_said=False)  # main says it, on stderr
+        raise
     except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the state must tell
         _end(reporter, Exit.ERROR, f"{type(error).__name__}: {error}")
         traceback.print_exc()
@@ -148,7 +148,8 @@ def _train(
     )
 
 
-def _end(reporter: Reporter, code: Exit, reason: str) -> None:
+def _end(reporter: Reporter, code: Exit, reason: str, *, is_said: bool = True) -> None:
     doing = _END.get(code, "failed")
     reporter.now(doing=doing, detail="", takes_signals=False, exit_code=int(code), reason=reason)
-    reporter.say(f"{doing}: {reason}")
+    if is_said:
+        reporter.say(f"{doing}: {reason}")

@@ -220,13 +220,17 @@ def test_trainer_behind_a_wrapper_takes_over_the_launchers_lock(
     process = subprocess.Popen(
         ["nice", *start_command(run)],
         cwd=ROOT,
-        env={**os.environ, LOCK_VARIABLE: str(lock.fileno())},
+        env={**os.environ, "OMP_NUM_THREADS": "1", LOCK_VARIABLE: str(lock.fileno())},
         pass_fds=[lock.fileno()],
         stdout=subprocess.DEVNULL,
     )
     lock.release()
-    wait_until(lambda: state_of(run).takes_signals, process, run.settings)
-    holder = holder_of(run.lock)
-    assert holder is not None
-    assert holder.pid == process.pid
-    assert process.wait(60) == Exit.FINISHED
+    try:
+        wait_until(lambda: state_of(run).takes_signals, process, run.settings)
+        holder = holder_of(run.lock)
+        assert holder is not None
+        assert holder.pid == process.pid
+        assert process.wait(60) == Exit.FINISHED
+    finally:
+        process.kill()
+        process.wait()
