@@ -150,10 +150,11 @@ def test_detach_key_ends_the_console_only(terminal: Terminal, run: RunDirectory)
     assert_goes_on(run, pid)
 
 
-def test_killed_trainer_is_shown_as_ended_with_its_last_checkpoint(
+def test_killed_trainer_is_shown_as_failed_and_what_it_left(
     terminal: Terminal, run: RunDirectory
 ) -> None:
     terminal.console("only", run.path)
     terminal.wait_for("only", "● training")
     os.kill(trainer_pid(run), signal.SIGKILL)
-    terminal.wait_for("only", "failed")
+    screen = terminal.wait_for("only", "✖ failed")
+    assert "no checkpoint yet" in screen
