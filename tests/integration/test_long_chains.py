@@ -97,7 +97,8 @@ def live_bytes(training: Training) -> int:
     storages = {
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
         for tensor in gc.get_objects()
-        if issubclass(type(tensor), torch.Tensor)  # asks no property of what is no tensor
+        # not isinstance: that asks properties of every object, and fake tensors have no storage
+        if type(tensor) in (torch.Tensor, torch.nn.Parameter)
     }
     return sum(storages.values())
 
