@@ -12,7 +12,7 @@ from console.operations import Operations
 from console.pivot_desk import PivotDesk
 from console.pivoting import Pivoting
 from console.process import presence_of
-from console.read_ahead import read_ahead
+from console.read_ahead import ReadAhead
 from console.restarts import Restarter, restarting
 from console.verb import say
 from console.verbs import VERBS
@@ -32,13 +32,13 @@ trainer: it finds the run directory in $ANDREA_RUN and runs in the current direc
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code."""
+def main(argv: Sequence[str] | None = None, *, ahead: ReadAhead | None = None) -> int:
+    """Run one command; returns its exit code. `ahead` reads the run's history already."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         if arguments and arguments[0] in VERBS:
             return _run_verb(arguments)
-        return _run_console(arguments)
+        return _run_console(arguments, ahead)
     except RunError as error:
         say(f"andrea-console: {error}")
         return int(error.exit_code)
@@ -62,7 +62,7 @@ def _run_verb(arguments: list[str]) -> int:
     return verb.act(RunDirectory(parsed.run), parsed)
 
 
-def _run_console(arguments: list[str]) -> int:
+def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
     parsed, command = _parse_console(arguments)
     if not has_terminal():
         raise SettingsError("the console needs a terminal; for scripts: andrea-console status RUN")
@@ -74,7 +74,7 @@ def _run_console(arguments: list[str]) -> int:
         load_settings(run.settings)
     started = operations.adopt_or_launch(no_launch=parsed.no_launch)
     follower.opening_note = "" if started.ok else started.message
-    follower.read_ahead = read_ahead(run.loss)
+    follower.read_ahead = ahead
     # Textual takes a moment to load, which verbs and mistakes need not wait for.
     from console.session import run_console  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
 """How fast a run goes, when it ends, when it has stood still for too long; pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Reversible, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
@@ -100,7 +100,7 @@ def patience_seconds(doing: str, pace: Pace, *, has_stepped: bool) -> float:
     return max(SILENT_FLOOR_SECONDS, three_steps, 3 * pace.longest_gap_seconds)
 
 
-def newest_time(records: Iterable[Record]) -> float | None:
+def newest_time(records: Reversible[Record]) -> float | None:
     """Wall clock, seconds, of the last record that tells it."""
-    times = [t for record in records if (t := number(record, "t")) is not None]
-    return times[-1] if times else None
+    times = (number(record, "t") for record in reversed(records))
+    return next((t for t in times if t is not None), None)

@@ -1,4 +1,4 @@
-"""Reading a long history in a child process, while this one loads Textual.
+"""Reading a long history in a child process, while this one loads the console.
 
 Parsing 200,000 records holds the interpreter's lock for a third of a second, and so does loading
 Textual: in two processes they take half the time, and the screen answers keys meanwhile.
@@ -6,12 +6,14 @@ Textual: in two processes they take half the time, and the screen answers keys m
 
 import contextlib
 import multiprocessing
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from console.history import History
 from console.reading import read_news
+from trainer.rundir.layout import RunDirectory
 from trainer.rundir.records import RecordTail
 
 WORTH_A_CHILD_BYTES = 8 << 20
@@ -69,6 +71,11 @@ class ReadAhead:
             self._receiver.close()
             self._child.join()
         return read
+
+
+def begin_reading(arguments: Sequence[str]) -> ReadAhead | None:
+    """Read ahead in the run that a command line starts with, before what shows it is loaded."""
+    return read_ahead(RunDirectory(Path(arguments[0])).loss) if arguments else None
 
 
 def read_ahead(path: Path) -> ReadAhead | None:

@@ -10,11 +10,12 @@ from trainer.rundir.settings import Settings
 
 T = TypeVar("T")
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 256 << 10
+"""Read and parsed at a time: what stays in a core's cache takes half the time of a megabyte."""
 
 
 def read_news(tail: RecordTail) -> News:
-    """The next megabyte at most; a file that can't be read has no news."""
+    """The next 256 KiB at most; a file that can't be read has no news."""
     return tail.look(CHUNK_BYTES)
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-TICK_SECONDS = 1.0
+TICK_SECONDS = 2.0
 """How often to look even if nothing seems to change: a lost trainer, NFS, no inotify."""
 BATCH_SECONDS = 0.1
 """Changes that come close together are one; the longest that a change waits."""
 _QUIET_SECONDS = 0.05
-PAUSE_SECONDS = 0.2
+PAUSE_SECONDS = 0.3
 """From one wake to the next, at least."""
 
 
@@ -72,7 +72,7 @@ async def _watched(
             is_news = any(is_relevant(path) for _, path in changed)
             # A long save touches its half-written file all the time: that must not starve the tick.
             if is_news or time.monotonic() - last >= tick_seconds:
-                # One change after a pause is seen at once; of many, five looks a second are enough.
+                # One change after a pause is seen at once; of many, three a second are enough.
                 await asyncio.sleep(last + PAUSE_SECONDS - time.monotonic())
                 last = time.monotonic()
                 yield Wake(is_tick=not is_news)

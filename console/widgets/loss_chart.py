@@ -78,6 +78,7 @@ class LossChart(Widget, can_focus=True):
         super().__init__(id=id, classes=classes)
         self._glyphs = glyphs or choose_glyphs(os.environ)
         self._rows: list[Row] = []
+        self._styles: dict[Ink, Style] = {}
 
     def show(self, data: ChartData) -> None:
         """Show this from now on. The same again draws nothing."""
@@ -128,5 +129,13 @@ class LossChart(Widget, can_focus=True):
         if changed:
             self.refresh(*(Region(0, row, size.width, 1) for row in changed))
 
+    def notify_style_update(self) -> None:
+        """Textual's word that the styles may be others now."""
+        self._styles.clear()
+        super().notify_style_update()
+
     def _style(self, ink: Ink) -> Style:
-        return self.get_component_rich_style(f"loss-chart--{ink.name.lower()}")
+        if ink not in self._styles:
+            name = f"loss-chart--{ink.name.lower()}"
+            self._styles[ink] = self.get_component_rich_style(name)
+        return self._styles[ink]

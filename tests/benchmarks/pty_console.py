@@ -14,6 +14,8 @@ from types import TracebackType
 
 ROOT = Path(__file__).parents[2]
 ROWS, COLUMNS = 45, 160
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+"""Of what is measured: from byte code, as a package that pip has installed."""
 
 
 class PtyConsole:
@@ -30,7 +32,7 @@ class PtyConsole:
             stdout=inner,
             stderr=inner,
             start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color"},
+            env={**ENVIRONMENT, "TERM": "xterm-256color"},
         )
         os.close(inner)
         self.output = b""

@@ -17,7 +17,7 @@ import numpy as np
 from console.follow import Follower
 from tests.benchmarks.day23 import loss_record, make_run
 from tests.benchmarks.measure import Times, duration, show
-from tests.benchmarks.pty_console import ROOT, PtyConsole, cpu_seconds
+from tests.benchmarks.pty_console import ENVIRONMENT, ROOT, PtyConsole, cpu_seconds
 from trainer.rundir.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.records import RecordArray
@@ -56,7 +56,7 @@ def opening(options: Namespace) -> None:
                 peak, n_bytes = max(peak, console.peak_rss_bytes()), len(console.output)
             with PtyConsole(run.path, "--no-launch") as console:
                 console.wait_for(b"loss")
-                keys.seconds += [console.press("?" if n % 2 == 0 else "\x1b") for n in range(6)]
+                keys.seconds += [console.press("?") for _ in range(8)]  # opens and closes
         row = [f"{records:,}", *(duration(times.median) for times in (first, complete, cpu))]
         row += [duration(keys.median), duration(max(keys.seconds))]
         rows.append([*row, f"{peak / 1e6:.0f} MB", f"{n_bytes / 1e3:.0f} KB"])
@@ -199,6 +199,7 @@ def imports(options: Namespace) -> None:
         ran = subprocess.run(
             [sys.executable, "-X", "importtime", "-c", command],
             cwd=ROOT,
+            env=ENVIRONMENT,
             capture_output=True,
             text=True,
             check=True,
