@@ -31,7 +31,8 @@ class LossHistory:
         self._check_covers(path, records, step)
         self._array = RecordArray(path, loaded)
         self.repair = self._array.repair
-        self.attempt = 1 + max((_int(record, "attempt") for record in records.values()), default=0)
+        attempts = (record.get("attempt") for record in loaded.records)
+        self.attempt = 1 + max({attempt for attempt in attempts if type(attempt) is int}, default=0)
         self._array.records = []
         self.nonfinite_steps = nonfinite_steps(loaded.records)
         """Where earlier starts have stopped; all attempts."""
@@ -105,11 +106,6 @@ class LossHistory:
 def _same(written: object, value: float) -> bool:
     """Whether a value equals what is on file, where one that is not finite is null."""
     return written == (value if math.isfinite(value) else None)
-
-
-def _int(record: Record, key: str) -> int:
-    value = record.get(key)
-    return value if isinstance(value, int) else 0
 
 
 def _float(record: Record, key: str) -> float | None:

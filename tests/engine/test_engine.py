@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from trainer.engine import engine as engine_module
-from trainer.engine.engine import Engine
+from trainer.engine.engine import Engine, draw_token
 from trainer.engine.parameters import as_memoryview
 from trainer.engine.schedule import learning_rate
 from trainer.rundir.checkpoint import list_checkpoints, write_checkpoint
@@ -188,6 +188,15 @@ def test_sample_goes_on_past_the_context_and_repeats_by_its_seed() -> None:
     assert all(0 <= token < 300 for token in first)
     assert engine.sample([0], 50, seed=5, temperature=0.8) == first
     assert engine.sample([0], 50, seed=6, temperature=0.8) != first
+
+
+@pytest.mark.parametrize(
+    ("draw", "token"),
+    [(0.0, 1), (0.19, 1), (0.21, 2), (0.49, 2), (0.51, 4), (0.9999999999, 4)],
+)
+def test_a_draw_picks_its_share_and_never_what_is_impossible(draw: float, token: int) -> None:
+    logits_V = torch.tensor([0.0, 0.2, 0.3, 0.0, 0.5, 0.0]).log()
+    assert draw_token(logits_V, draw) == token
 
 
 def test_sample_can_be_given_up() -> None:

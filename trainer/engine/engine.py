@@ -121,18 +121,18 @@ class Engine:
         A full context goes on from its last half, so that most tokens cost one position.
         """
         generator = torch.Generator().manual_seed(seed)
+        draws = torch.rand(n_tokens, generator=generator, dtype=torch.float64).tolist()
         tokens = list(prompt)
         past: list[KeyValues] = []
-        for _ in range(n_tokens):
-            self.before_token()
-            new = tokens[-1:]
-            if not past or past[0].n_tokens == self.model.context:
-                past, new = self.model.empty_past(), tokens[-max(self.model.context // 2, 1) :]
-            with self.placement.passes():
+        with self.placement.passes():
+            for draw in draws:
+                self.before_token()
+                new = tokens[-1:]
+                if not past or past[0].n_tokens == self.model.context:
+                    past, new = self.model.empty_past(), tokens[-max(self.model.context // 2, 1) :]
                 inputs = torch.tensor([new], device=self._device)
-                logits_BV = self.model.extend(inputs, past)
-            probabilities = torch.softmax(logits_BV[0].float().cpu() / temperature, dim=-1)
-            tokens.append(int(torch.multinomial(probabilities, 1, generator=generator)))
+                logits_V = self.model.extend(inputs, past)[0].float().cpu()
+                tokens.append(draw_token(logits_V / temperature, draw))
         return tokens[len(prompt) :]
 
     def _finite_gradients(self, inputs: Tensor, targets: Tensor) -> tuple[float, float]:
@@ -172,3 +172,9 @@ class Engine:
             "exp_avg": self.parameters.m,
             "exp_avg_sq": self.parameters.v,
         }
+
+
+def draw_token(logits_V: Tensor, draw: float) -> int:
+    """The token at `draw`, in [0, 1), of the distribution's cumulated probabilities."""
+    cumulated_V = torch.softmax(logits_V, dim=-1).cumsum(0, dtype=torch.float64)
+    return int(torch.searchsorted(cumulated_V, draw * float(cumulated_V[-1]), right=True))

@@ -63,8 +63,9 @@ def draw_rows(
 def rows_given(records: Iterable[Mapping[str, Any]], *, context: int) -> Counter[str]:
     """Rows that each arm has given, from the whole loss history (all phases, a step once)."""
     given: Counter[str] = Counter()
-    for record in records:
-        given[record["arm"]] += record["tokens"] // context
+    counted = Counter((record["arm"], record["tokens"]) for record in records)
+    for (arm, tokens), n_records in counted.items():
+        given[arm] += n_records * (tokens // context)
     return given
 
 

@@ -19,7 +19,7 @@ from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.record_lines import (
     Record,
     encode_record,
-    parse_inner,
+    parse_array,
     parse_json,
     parse_lines,
     whole_head,
@@ -72,7 +72,7 @@ def load_records(path: Path) -> Loaded:
         data = b""
     end = data.rfind(b"}") + 1
     with _without_collector():
-        records = parse_inner(data[1:end].lstrip()) if data[:1] == _OPEN else None
+        records = parse_array(data)
     if records is None:
         records, end = whole_head(data)
         if parse_json(data) or (records and parse_json(data[:end] + b"]") is None):
