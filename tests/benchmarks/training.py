@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from torch.profiler import profile
@@ -29,6 +30,7 @@ from trainer.signals import Signals
 
 SHAPES = (("demo", 8, 40), ("andrea-12m", 2, 4))
 """Preset, rows a step, repeats."""
+WHOLE_STEPS = 200
 RECORDS = 200_000
 
 
@@ -54,6 +56,40 @@ def training(options: Namespace) -> None:
         show_dearest(engine, batch, preset)
     header = ["preset", "what", "median", "least", "most", "tokens/s", "time ÷ ours", "floor"]
     show(f"Step, {torch.get_num_threads()} threads", header, rows)
+
+
+def whole(options: Namespace) -> None:
+    """Demo with cadence, audits and sidecars on, in turn with nanoGPT's bare steps."""
+    settings = preset_settings("demo", rows=8)
+    ours, peers = Times(), Times()
+    with tempfile.TemporaryDirectory(dir=options.directory) as directory:
+        run, _ = ensure_run(Path(directory) / "run", preset="demo")
+        peer = nanogpt_step(options.nanogpt, settings) if options.nanogpt else None
+        for turn in range(1, options.repeats + 1):
+            ours.seconds.append(train_until(run, turn * WHOLE_STEPS))
+            if peer is not None:
+                batch = batches(settings)
+                peers.take(lambda: [step(peer, batch) for _ in range(WHOLE_STEPS)])
+    rows = [["andrea, all of it", *ours.cells(), f"{WHOLE_STEPS / ours.median:.2f}", ""]]
+    if peers.seconds:
+        ratio = f"{peers.median / ours.median:.3f}"
+        rows.append(["nanoGPT, bare", *peers.cells(), f"{WHOLE_STEPS / peers.median:.2f}", ratio])
+    header = ["what", "median", "least", "most", "steps/s", "time ÷ ours (≥ 1.05)"]
+    show(f"{WHOLE_STEPS} steps of demo, a checkpoint and an audit every 100", header, rows)
+
+
+def train_until(run: RunDirectory, last_step: int) -> float:
+    """Seconds from the first step's beginning to the end of the last checkpoint's audit."""
+    began: list[float] = []
+    real_step = trainer.loop.take_step
+
+    def noted_step(training: Training) -> None:
+        began.append(time.perf_counter())
+        real_step(training)
+
+    with patch("trainer.loop.take_step", noted_step):
+        start(run, None, Reporter(run.state, State()), Signals(), until=last_step)
+    return time.perf_counter() - began[0]
 
 
 def step(take: Callable[[Rows], object], batch: Callable[[], Rows]) -> None:
