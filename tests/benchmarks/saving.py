@@ -223,10 +223,10 @@ def resuming(options: Namespace) -> None:
             first, peak = first_record(run)
             bare, again = Times(), Times()
             peaks = [peak]
-            for step in (2, 3, 4):
+            for _ in range(3):
                 import_torch = [sys.executable, "-c", "import torch"]
                 bare.take(partial(subprocess.run, import_torch, check=True))
-                seconds, peak = first_record(run, step)
+                seconds, peak = first_record(run)
                 again.seconds.append(seconds)
                 peaks.append(peak)
             n_params = load_settings(run.settings).model.n_params
@@ -257,19 +257,21 @@ def one_step_run(path: Path, preset: str, micro_batch: int) -> RunDirectory:
     return run
 
 
-def first_record(run: RunDirectory, step: int = 1) -> tuple[float, int]:
+def first_record(run: RunDirectory) -> tuple[float, int]:
     """Seconds from a trainer's start to the beginning of its first step; peak RSS in bytes.
 
     The step's own time, as its record tells it, is taken off. The trainer is stopped then.
     """
+    n_before = len(load_records(run.loss).records)
     started = perf_counter()
     with run.log.open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "trainer", str(run.path)], cwd=ROOT, stdout=log, stderr=log
         )
-    while len(records := load_records(run.loss).records) < step and process.poll() is None:
+    while len(records := load_records(run.loss).records) == n_before:
+        assert process.poll() is None, run.log.read_text()
         time.sleep(0.01)
-    seconds = perf_counter() - started - records[-1]["ms"] / 1000
+    seconds = perf_counter() - started - records[n_before]["ms"] / 1000
     process.terminate()
     _, _, usage = os.wait4(process.pid, 0)
     return seconds, usage.ru_maxrss * 1024

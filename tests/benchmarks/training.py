@@ -65,10 +65,10 @@ def whole(options: Namespace) -> None:
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         run, _ = ensure_run(Path(directory) / "run", preset="demo")
         peer = nanogpt_step(options.nanogpt, settings) if options.nanogpt else None
+        batch = batches(settings)
         for turn in range(1, options.repeats + 1):
             ours.seconds.append(train_until(run, turn * WHOLE_STEPS))
             if peer is not None:
-                batch = batches(settings)
                 peers.take(lambda: [step(peer, batch) for _ in range(WHOLE_STEPS)])
     rows = [["andrea, all of it", *ours.cells(), f"{WHOLE_STEPS / ours.median:.2f}", ""]]
     if peers.seconds:
