@@ -69,7 +69,7 @@ def whole(options: Namespace) -> None:
         for turn in range(1, options.repeats + 1):
             ours.seconds.append(train_until(run, turn * WHOLE_STEPS))
             if peer is not None:
-                peers.take(lambda: [step(peer, batch) for _ in range(WHOLE_STEPS)])
+                peers.take(lambda: [peer(batch()) for _ in range(WHOLE_STEPS)])
     rows = [["andrea, all of it", *ours.cells(), f"{WHOLE_STEPS / ours.median:.2f}", ""]]
     if peers.seconds:
         ratio = f"{peers.median / ours.median:.3f}"

@@ -77,29 +77,23 @@ def test_the_same_step_twice_gives_the_same_bits() -> None:
     assert torch.equal(first.parameters.weights, second.parameters.weights)
 
 
-def test_adams_t_is_the_number_of_updates_from_the_first_step_on(tmp_path: Path) -> None:
+def test_adams_t_goes_on_after_a_resume(tmp_path: Path) -> None:
     engine = fresh()
-    assert adam_step(engine) == 0
     for number in range(3):
         engine.train_step(rows(number))
-    assert adam_step(engine) == engine.step == 3
     write_checkpoint(tmp_path, engine.step, state_views(engine))
     resumed = Engine(SETTINGS)
     newest = list_checkpoints(tmp_path, SETTINGS.model.n_params).newest
     assert newest is not None
     resumed.resume(newest)
-    assert adam_step(resumed) == resumed.step == 3
+    assert resumed.step == 3
     assert resumed.train_step(rows(9)) == engine.train_step(rows(9))
+    assert torch.equal(resumed.parameters.weights, engine.parameters.weights), "it depends on t"
     assert torch.equal(resumed.parameters.v, engine.parameters.v)
 
 
 def state_views(engine: Engine) -> list[memoryview]:
     return [as_memoryview(array) for array in engine.parameters.host_arrays()]
-
-
-def adam_step(engine: Engine) -> int:
-    (state,) = engine._adamw.state.values()
-    return int(state["step"].item())
 
 
 def test_checkpoint_cut_after_it_was_listed_is_an_error(tmp_path: Path) -> None:

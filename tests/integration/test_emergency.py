@@ -83,11 +83,11 @@ def test_what_no_run_could_resume_from_is_not_written(
 def test_error_in_an_update_leaves_the_engine_marked_as_not_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail_in_update(self: object, closure: object = None) -> None:
+    def fail_in_update(*_: object, **__: object) -> None:
         raise RuntimeError("device lost")
 
     run = make_tiny_run(tmp_path / "run")
-    monkeypatch.setattr(torch.optim.AdamW, "step", fail_in_update)
+    monkeypatch.setattr("trainer.engine.engine.adamw", fail_in_update)
     with pytest.raises(RuntimeError, match="device lost"):
         train_here(run)
     assert steps_on_disk(run) == []

@@ -52,7 +52,10 @@ def place(settings: TrainSettings) -> Placement:
     """Choose device and precision and set torch up; `SettingsError` where they can't be had."""
     if settings.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True)
+        # The flag alone: use_deterministic_algorithms also loads the compiler, 1.6 s of a start.
+        torch.set_deterministic_debug_mode("error")
+        if settings.compile:
+            torch.use_deterministic_algorithms(True)
         torch.backends.cudnn.benchmark = False
     # Buffers are always filled before they are read, so there is nothing to fill for safety.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]

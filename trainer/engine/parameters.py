@@ -4,6 +4,8 @@ So the optimiser is one call on one tensor, the gradient norm one reduction, and
 three writes.
 """
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -27,7 +29,9 @@ class FlatParameters:
     @property
     def are_finite(self) -> bool:
         """Whether no weight, m or v is NaN or infinite."""
-        return all(bool(torch.isfinite(a).all()) for a in (self.weights, self.m, self.v))
+        # Least and greatest, which a NaN takes over: one pass, and no tensor of truth values.
+        extremes = [torch.aminmax(array) for array in (self.weights, self.m, self.v)]
+        return all(math.isfinite(value) for found in extremes for value in map(float, found))
 
     def host_arrays(self) -> tuple[Tensor, Tensor, Tensor]:
         """Weights, m and v in the CPU's memory: themselves there, copies from elsewhere."""
