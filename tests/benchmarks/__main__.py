@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import saving, screen, training
+from tests.benchmarks import leet, saving, screen, training
 from tests.benchmarks.measure import machine
 
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -23,9 +23,10 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
     "news": screen.news,
     "idle": screen.idle,
     "imports": screen.imports,
+    "leet": leet.leet,
     "soak": screen.soak,
 }
-BY_NAME_ONLY = {"soak"}
+BY_NAME_ONLY = {"leet", "soak"}
 
 
 def main() -> None:
@@ -33,17 +34,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks",
         description=__doc__,
-        epilog=f"benchmarks (all but soak if none is named):\n{names}",
+        epilog=f"benchmarks (all but leet and soak if none is named):\n{names}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure")
     parser.add_argument("--nanogpt", type=Path, help="a checkout of nanoGPT, to compare with")
+    parser.add_argument("--wandb", type=Path, help="the command of an installed W&B, for leet")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=30.0, help="of idle, at work and soak")
     parser.add_argument("--directory", type=Path, help="on the disk to measure; kept")
     options = parser.parse_args()
     if unknown := set(options.names) - set(BENCHMARKS):
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
+    if "leet" in options.names and not options.wandb:
+        parser.error("leet needs --wandb COMMAND: the wandb of an environment that has it")
     with tempfile.TemporaryDirectory() as directory:
         options.directory = options.directory or Path(directory)
         options.directory.mkdir(parents=True, exist_ok=True)

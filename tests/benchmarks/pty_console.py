@@ -1,4 +1,4 @@
-"""The console in a pseudo-terminal: what it sends, when, and what it costs."""
+"""A program in a pseudo-terminal: what it sends, when, and what it costs."""
 
 import fcntl
 import os
@@ -11,6 +11,7 @@ import termios
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 ROOT = Path(__file__).parents[2]
 ROWS, COLUMNS = 45, 160
@@ -18,15 +19,15 @@ ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTEC
 """Of what is measured: from byte code, as a package that pip has installed."""
 
 
-class PtyConsole:
-    """One console process; `with` ends it."""
+class PtyProgram:
+    """One program and its children, in a session of their own; `with` ends it."""
 
-    def __init__(self, run: Path, *arguments: str) -> None:
+    def __init__(self, *command: str) -> None:
         self._terminal, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.started = time.perf_counter()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "console", str(run), *arguments],
+            command,
             cwd=ROOT,
             stdin=inner,
             stdout=inner,
@@ -39,7 +40,7 @@ class PtyConsole:
         self.last_output = self.started
         """When the last bytes came, by `perf_counter`."""
 
-    def __enter__(self) -> "PtyConsole":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -100,17 +101,37 @@ class PtyConsole:
         return self.last_output - pressed
 
     def cpu_seconds(self) -> float:
-        """User and system time of the process and its children that have ended."""
-        return cpu_seconds(self.pid)
+        """User and system time of all its processes, and of their children that have ended."""
+        return sum(map(cpu_seconds, self._pids()))
 
     def rss_bytes(self) -> int:
-        return _status(self.pid, "VmRSS")
+        """Of all its processes; pages that they share count more than once."""
+        return sum(_status(pid, "VmRSS") for pid in self._pids())
 
     def peak_rss_bytes(self) -> int:
-        return _status(self.pid, "VmHWM")
+        """The same at each one's largest."""
+        return sum(_status(pid, "VmHWM") for pid in self._pids())
 
     def descriptors(self) -> int:
-        return n_descriptors(self.pid)
+        return sum(map(n_descriptors, self._pids()))
+
+    def _pids(self) -> list[int]:
+        pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+        return [pid for pid in pids if _session_of(pid) == self.pid]
+
+
+class PtyConsole(PtyProgram):
+    """The console on a run."""
+
+    def __init__(self, run: Path, *arguments: str) -> None:
+        super().__init__(sys.executable, "-m", "console", str(run), *arguments)
+
+
+def _session_of(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return 0
 
 
 def cpu_seconds(pid: int) -> float:

@@ -77,6 +77,8 @@ def _waits(engine: Engine, directory: Path) -> Iterator[list[str]]:
     ):
         yield [name, *times[key].cells(), f"{times[key].median / plain:.3f}"]
     yield ["step longer by", duration(max(longer, 0)), "", "", f"{longer / plain:.2f}"]
+    for name, taken in _async_waits(engine, directory).items():
+        yield [f"wait: {name}", *taken.cells(), f"{taken.median / plain:.3f}"]
 
 
 def copy_state(engine: Engine, copies: list[torch.Tensor]) -> None:
@@ -161,17 +163,46 @@ def _writers(engine: Engine, folder: Path, saver: Saver) -> dict[str, Callable[[
     return calls
 
 
-def _dcp(state: dict[str, torch.Tensor], target: Path, *, is_async: bool) -> None:
+def _dcp(
+    state: dict[str, torch.Tensor],
+    target: Path,
+    *,
+    is_async: bool,
+    stager: object = None,
+    returned: Times | None = None,
+) -> None:
+    """A save by torch.distributed.checkpoint, whole; `returned` takes the time to its return."""
     dcp = importlib.import_module("torch.distributed.checkpoint")
-
+    save = dcp.async_save if is_async else dcp.save
+    options = {"async_stager": stager} if stager is not None else {}
+    started = perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        saved = save(state, checkpoint_id=target, no_dist=True, **options)
+        if returned is not None:
+            returned.seconds.append(perf_counter() - started)
         if is_async:
-            saved = dcp.async_save(state, checkpoint_id=target, no_dist=True)
             getattr(saved, "upload_completion", saved).result()
-        else:
-            dcp.save(state, checkpoint_id=target, no_dist=True)
     shutil.rmtree(target)
+
+
+def _async_waits(engine: Engine, directory: Path) -> dict[str, Times]:
+    """How long the loop waits for DCP's async_save: with its default, and with a stager kept."""
+    staging = importlib.import_module("torch.distributed.checkpoint.staging")
+    parameters = engine.parameters
+    state = {"weights": parameters.weights, "m": parameters.m, "v": parameters.v}
+    options = staging.StagingOptions(
+        use_pinned_memory=False, use_non_blocking_copy=False, use_async_staging=False
+    )
+    stagers = {"DCP async_save": None, "DCP async_save, stager": staging.DefaultStager(options)}
+    found: dict[str, Times] = {}
+    for name, stager in stagers.items():
+        found[name] = Times()
+        for _ in range(4):
+            target = directory / "dcp"
+            _dcp(state, target, is_async=True, stager=stager, returned=found[name])
+        found[name].seconds.pop(0)  # the stager's first copy makes its buffers
+    return found
 
 
 def reading(options: Namespace) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from console.follow import Follower
 from tests.benchmarks.day23 import loss_record, make_run
 from tests.benchmarks.measure import Times, duration, show
-from tests.benchmarks.pty_console import ENVIRONMENT, ROOT, PtyConsole, cpu_seconds
+from tests.benchmarks.pty_console import ENVIRONMENT, ROOT, PtyConsole, PtyProgram, cpu_seconds
 from trainer.rundir.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.records import RecordArray
@@ -127,7 +127,7 @@ def idle(options: Namespace) -> None:
     with PtyConsole(run.path, "--no-launch") as console:
         console.wait_for(b"loss")
         console.settle(1.5)
-        rows.append(["idle, 200,000 records", *_watched(console, options.seconds)])
+        rows.append(["idle, 200,000 records", *watched(console, options.seconds)])
     with (
         tempfile.TemporaryDirectory(dir=options.directory) as folder,
         scripted(Path(folder) / "run") as (path, _),
@@ -135,11 +135,12 @@ def idle(options: Namespace) -> None:
     ):
         console.wait_for(b"loss")
         console.watch(3.0)
-        rows.append(["20 steps a second", *_watched(console, options.seconds)])
+        rows.append(["20 steps a second", *watched(console, options.seconds)])
     show("At rest and at work", ["what", "CPU of a core", "bytes a second", "RSS"], rows)
 
 
-def _watched(console: PtyConsole, seconds: float) -> list[str]:
+def watched(console: PtyProgram, seconds: float) -> list[str]:
+    """CPU of a core, bytes a second and memory over so many seconds."""
     before, started = console.cpu_seconds(), perf_counter()
     n_bytes = console.watch(seconds)
     elapsed = perf_counter() - started
