@@ -81,7 +81,7 @@ def _open(
 ) -> Training:
     signals.stop_if_asked()
     for name in remove_leftovers(run):
-        reporter.say(f"removed {name}, which an earlier trainer left half written")
+        reporter.say(f"removed {name}, which a killed process left half written")
     inventory = list_checkpoints(run.path, settings.model.n_params)
     for skip in inventory.skipped:
         reporter.say(f"skipped {skip.path.name}: {skip.reason}")
