@@ -89,7 +89,7 @@ def _open(
     if not newest or newest.step < settings.train.total_steps:
         _require_room(run, settings)
     step = newest.step if newest else 0
-    history = LossHistory(run.loss, step)
+    history = LossHistory(run.loss, step, checkpoints=inventory.checkpoints)
     _tell_repair(reporter, history.repair)
     reporter.now(attempt=history.attempt, step=step, detail="preparing the sources")
     feed = _open_feed(run, settings, before, history, reporter, signals)
