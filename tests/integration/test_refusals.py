@@ -124,6 +124,16 @@ def test_source_that_is_gone_is_an_alarm_that_names_its_file(run: RunDirectory) 
     assert any("small" in alarm and "run-small.jsonl" in alarm for alarm in state_of(run).alarms)
 
 
+def test_source_that_is_no_text_is_an_error_at_the_start_that_names_its_file(
+    tmp_path: Path, trainer: Callable[[RunDirectory], int]
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    (tmp_path / "run-small.jsonl").write_bytes(bytes(range(256)) * 9)
+    assert trainer(run) == Exit.USAGE
+    assert "sources.small: " in (reason := state_of(run).reason)
+    assert "run-small.jsonl: is no text" in reason
+
+
 def test_only_source_that_is_gone_is_an_error_that_names_its_file(tmp_path: Path) -> None:
     run = make_tiny_run(tmp_path / "run", sources={"only": 300})
     train_here(run, {9: ask_stop})
