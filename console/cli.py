@@ -13,6 +13,7 @@ from console.pivot_desk import PivotDesk
 from console.pivoting import Pivoting
 from console.process import presence_of
 from console.read_ahead import ReadAhead
+from console.reading import CachedFile, read_settings
 from console.restarts import Restarter, restarting
 from console.verb import say
 from console.verbs import VERBS
@@ -79,10 +80,9 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
     from console.session import run_console  # noqa: PLC0415
 
     changes = reasons_to_look(follower)
-    if parsed.restart:
-        look, launch = operations.look_for_crash, operations.launch
-        restarter = Restarter(look=look, launch=launch, monotonic=time.monotonic)
-        changes = restarting(changes, restarter)
+    if not parsed.read_only:
+        follower.restarter = _restarter(operations, parsed)
+        changes = restarting(changes, follower.restarter)
     return run_console(
         follower,
         operations,
@@ -90,6 +90,23 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
         Branching(run),
         changes,
         is_read_only=parsed.read_only,
+    )
+
+
+def _restarter(operations: Operations, parsed: argparse.Namespace) -> Restarter:
+    """Acts where the run's settings, as they are by then, or the command line ask for it."""
+    settings = CachedFile(operations.run.settings, read_settings)
+
+    def is_wanted() -> bool:
+        known, _ = settings.look()
+        is_set = known is not None and known.trainer.restart and not parsed.no_launch
+        return is_set or bool(parsed.restart)
+
+    return Restarter(
+        is_wanted=is_wanted,
+        look=operations.look_for_crash,
+        launch=operations.launch,
+        monotonic=time.monotonic,
     )
 
 
@@ -139,7 +156,10 @@ def _console_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--no-launch", action="store_true", help="don't start a trainer")
     parser.add_argument(
-        "--restart", action="store_true", help="start the trainer again after a crash, with pauses"
+        "--restart",
+        action="store_true",
+        help="start the trainer again after a crash, with pauses, also if trainer.restart in"
+        " run.toml is false",
     )
     parser.add_argument("--read-only", action="store_true", help="watch, and change nothing")
     return parser

@@ -18,6 +18,7 @@ from console.read_ahead import ReadAhead
 from console.reading import CachedFile, read_news, read_settings
 from console.reduce import Facts, reduce
 from console.requests import Seen
+from console.restarts import Restarter
 from console.run_view import RunView
 from console.series import Series
 from console.watching import wakes
@@ -59,6 +60,8 @@ class Follower:
         self._state = CachedFile(run.state, read_state)
         self.read_ahead: ReadAhead | None = None
         """A child that reads the history so far, if one was started."""
+        self.restarter: Restarter | None = None
+        """Starts a crashed trainer again, and knows when; None where nothing does."""
         self._tail = RecordTail(run.loss)
         self._history = History()
         self._history_version = 0
@@ -180,6 +183,7 @@ class Follower:
             skipped=self._checkpoints.skipped,
             free_bytes=_free_bytes(self.run),
             log_tail=self._log.lines,
+            outlook=self.restarter.outlook if self.restarter is not None else "",
         )
         return replace(facts, idle_seconds=self._idle_seconds(facts))
 

@@ -31,7 +31,7 @@ from trainer.rundir.pivot import refuse_if_half_done
 from trainer.rundir.retention import Plan
 from trainer.rundir.run_toml import load_settings
 from trainer.rundir.settings import Settings
-from trainer.rundir.state import State, read_state
+from trainer.rundir.state import ENDED, State, read_state
 from trainer.rundir.thinning import nonfinite_steps_of, plan_of, thin
 
 
@@ -86,9 +86,17 @@ class Operations:
 
     def look_for_crash(self) -> tuple[bool, int]:
         """Whether the last trainer has crashed, and the newest checkpoint's step (-1: none)."""
-        is_live = self.launched is not None and self.launched.exit_code() is None
+        child = self.launched
+        child_exit = child.exit_code() if child is not None else None
+        is_live = child is not None and child_exit is None
         is_held = is_live or presence_of(self.run).is_held
-        if not has_crashed(read_state(self.run.state), is_held=is_held):
+        state = read_state(self.run.state)
+        pid = child.pid if child is not None else state.pid if state is not None else 0
+        if self._stopped is not None and self._stopped.pid == pid:
+            return False, -1  # it was asked to end, however it then did
+        if state is not None and state.pid == pid and state.doing in ENDED:
+            child_exit = None  # the trainer's own word says more
+        if not has_crashed(state, is_held=is_held, child_exit=child_exit):
             return False, -1
         newest = list_checkpoints(self.run.path, None).newest
         return True, newest.step if newest else -1
@@ -147,6 +155,7 @@ class Operations:
         command = self.command or settings.trainer.command
         self._refuse_if_finished(settings, is_foreign=bool(command))
         self.launched = launch_trainer(self.run, command)
+        self._stopped = None
         return Done(f"trainer started (pid {self.launched.pid})", self.launched.pid)
 
     def _refuse_if_finished(self, settings: Settings, *, is_foreign: bool) -> None:

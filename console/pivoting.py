@@ -14,6 +14,7 @@ from console.process import Ask, NotSentError, Presence, exit_words, presence_of
 from trainer.rundir.actions import log_action
 from trainer.rundir.checkpoint import Checkpoint, list_checkpoints
 from trainer.rundir.last_record import last_record
+from trainer.rundir.leftovers import remove_leftovers
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import Exit, LockedError, RunError
 from trainer.rundir.pivot import (
@@ -126,6 +127,7 @@ class Pivoting:
                 f"{self.run.path}: a trainer runs; stop it first, then roll back"
             ) from None
         try:
+            remove_leftovers(self.run)
             roll_back(self.run, self._pivot(), self._wall())
         finally:
             lock.release()
@@ -137,6 +139,7 @@ class Pivoting:
         except LockedError as error:
             raise PivotHaltedError(f"{error}; stop it, then {how_to_go_on(self.run)}") from None
         try:
+            remove_leftovers(self.run)
             pivot = self._pivot()
             return act(pivot) if pivot.stage is expected else pivot
         finally:

@@ -49,6 +49,8 @@ class Facts:
     idle_seconds: float = 0.0
     """How long nothing has moved."""
     notes: tuple[str, ...] = ()
+    outlook: str = ""
+    """What this console does about a crash."""
 
 
 def reduce(facts: Facts) -> RunView:
@@ -116,6 +118,7 @@ def evidence_of(facts: Facts) -> Evidence:
         last_step_at=facts.last_step_at,
         newest_checkpoint_step=facts.checkpoints[-1].step if facts.checkpoints else None,
         last_log_line=facts.log_tail[-1] if facts.log_tail else "",
+        outlook=facts.outlook,
     )
     patience = patience_seconds(
         doing_of(evidence), facts.pace, has_stepped=facts.last is not None and not _is_older(facts)

@@ -31,6 +31,8 @@ class Status:
     detail: str = ""
     """Why, or what exactly, for a person: one line."""
     severity: Severity = Severity.OK
+    outlook: str = ""
+    """What this console does about a crash, for a person; empty where it does nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The run's state in words, from what the lock, the state file and a child's end say; pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from console import formatting
 from console.process import Liveness, Presence, exit_words
@@ -43,6 +43,8 @@ class Evidence:
     """Wall clock, seconds, of the newest record."""
     newest_checkpoint_step: int | None = None
     last_log_line: str = ""
+    outlook: str = ""
+    """What this console does about the crash that it found last; empty: nothing."""
 
 
 def status_of(evidence: Evidence) -> Status:
@@ -54,7 +56,8 @@ def status_of(evidence: Evidence) -> Status:
         return Status(word="failed", detail=f"{detail}: end it first", severity=Severity.BAD)
     if evidence.is_child_alive and not _has_told_its_end(evidence):
         return Status(word="starting", severity=Severity.BUSY)
-    return _not_running(evidence)
+    status = _not_running(evidence)
+    return replace(status, outlook=evidence.outlook) if status.word == "failed" else status
 
 
 def doing_of(evidence: Evidence) -> str:

@@ -24,6 +24,7 @@ HARMLESS = {
     "train.device",
     "train.compile",
     "trainer.command",
+    "trainer.restart",
 }
 """Settings that no weight depends on but through the kernels that they choose."""
 

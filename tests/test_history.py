@@ -7,6 +7,7 @@ import pytest
 
 from tests.rundir.faulty_os import files_in, recorded_os
 from trainer.history import EMA_DECAY, LossHistory
+from trainer.rundir.checkpoint import Checkpoint, checkpoint_name
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records import canonical
 
@@ -41,6 +42,10 @@ def _trained(path: Path, last: int) -> None:
 def _written(path: Path) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = orjson.loads(path.read_bytes())
     return records
+
+
+def checkpoint_of(path: Path, step: int) -> Checkpoint:
+    return Checkpoint(step=step, path=path.parent / checkpoint_name(step), n_bytes=20, modified=0)
 
 
 @pytest.fixture
@@ -151,13 +156,16 @@ def test_a_gap_in_the_history_is_refused(path: Path) -> None:
     _trained(path, 4)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2] + lines[3:]))
-    with pytest.raises(HistoryError, match=r"no record of step 2 \(1 missing\)"):
-        LossHistory(path, 4)
+    three = [checkpoint_of(path, step) for step in (1, 2, 4)]
+    with pytest.raises(HistoryError, match=r"no record of step 2 \(1 missing\)") as refusal:
+        LossHistory(path, 4, checkpoints=three)
+    assert "go on from step_000001.bin" in str(refusal.value)
+    assert "mv step_000002.bin step_000004.bin after_step_000001/" in str(refusal.value)
 
 
 def test_a_lost_history_is_refused_without_making_a_new_one(path: Path) -> None:
-    with pytest.raises(HistoryError, match="restore it from a backup"):
-        LossHistory(path, 1)
+    with pytest.raises(HistoryError, match=r"restore it from a backup\. It covers no checkpoint"):
+        LossHistory(path, 1, checkpoints=[checkpoint_of(path, 1)])
     assert files_in(path.parent) == {}
 
 

@@ -2,9 +2,11 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from trainer.rundir.checkpoint import Checkpoint
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records import Record, RecordArray, canonical, load_records
 from trainer.rundir.state import Replay
@@ -21,14 +23,15 @@ class LossHistory:
     its record nothing is appended, and the replay counts as proven.
     """
 
-    def __init__(self, path: Path, step: int) -> None:
+    def __init__(self, path: Path, step: int, *, checkpoints: Sequence[Checkpoint] = ()) -> None:
         """Open the file and repair it.
 
-        Raises `HistoryError`, before anything is changed, if it doesn't reach `step`.
+        Raises `HistoryError`, before anything is changed, if it doesn't reach `step`; with the
+        newest of the `checkpoints` (by ascending step) that it does cover.
         """
         loaded = load_records(path)
         records = canonical(loaded.records)
-        self._check_covers(path, records, step)
+        _check_covers(path, records, step, checkpoints)
         self._array = RecordArray(path, loaded)
         self.repair = self._array.repair
         attempts = (record.get("attempt") for record in loaded.records)
@@ -92,15 +95,32 @@ class LossHistory:
     def close(self) -> None:
         self._array.close()
 
-    @staticmethod
-    def _check_covers(path: Path, records: dict[int, Record], step: int) -> None:
-        missing = [number for number in range(1, step + 1) if number not in records]
-        if missing:
-            msg = (
-                f"{path}: the newest checkpoint is of step {step:,}, but the history has no record"
-                f" of step {missing[0]:,} ({len(missing):,} missing); restore it from a backup"
-            )
-            raise HistoryError(msg)
+
+def _check_covers(
+    path: Path, records: dict[int, Record], step: int, checkpoints: Sequence[Checkpoint]
+) -> None:
+    missing = [number for number in range(1, step + 1) if number not in records]
+    if not missing:
+        return
+    covered = [checkpoint for checkpoint in checkpoints if checkpoint.step < missing[0]]
+    newer = checkpoints[len(covered) :]
+    raise HistoryError(
+        f"{path}: the newest checkpoint is of step {step:,}, but the history has no record"
+        f" of step {missing[0]:,} ({len(missing):,} missing); restore it from a backup."
+        + (_how_to_go_on(covered[-1], newer) if covered else " It covers no checkpoint at all")
+    )
+
+
+def _how_to_go_on(covered: Checkpoint, newer: Sequence[Checkpoint]) -> str:
+    """What to type where there is no backup: all that is newer is put aside, by name."""
+    aside = f"after_{covered.path.stem}"
+    names = " ".join(checkpoint.path.name for checkpoint in newer)
+    directory = shlex.quote(str(covered.path.parent.absolute()))
+    return (
+        f" Without one, go on from {covered.path.name}, the newest checkpoint that it covers:"
+        f" `cd {directory} && mkdir {aside} && mv {names} {aside}/`, then start again;"
+        f" the steps after {covered.step:,} are trained again, and nothing is deleted"
+    )
 
 
 def _same(written: object, value: float) -> bool:

@@ -81,7 +81,7 @@ def _open(
 ) -> Training:
     signals.stop_if_asked()
     for name in remove_leftovers(run):
-        reporter.say(f"removed {name}, which an earlier trainer left half written")
+        reporter.say(f"removed {name}, which a killed process left half written")
     inventory = list_checkpoints(run.path, settings.model.n_params)
     for skip in inventory.skipped:
         reporter.say(f"skipped {skip.path.name}: {skip.reason}")
@@ -89,7 +89,7 @@ def _open(
     if not newest or newest.step < settings.train.total_steps:
         _require_room(run, settings)
     step = newest.step if newest else 0
-    history = LossHistory(run.loss, step)
+    history = LossHistory(run.loss, step, checkpoints=inventory.checkpoints)
     _tell_repair(reporter, history.repair)
     reporter.now(attempt=history.attempt, step=step, detail="preparing the sources")
     feed = _open_feed(run, settings, before, history, reporter, signals)

@@ -33,7 +33,7 @@ def header_lines(view: RunView, room: Room, now: float, *, hint: str = "") -> li
 
     `hint` follows the state: `read-only`, what to press next. `now` is the wall clock, seconds.
     """
-    lines = _state_lines(view, room.width, hint)
+    lines = [*_state_lines(view, room.width, hint), *_outlook_lines(view, room.width)]
     below = [_progress_line(view, room.width), _numbers_line(view, room.width, now)]
     alarms = _alarm_lines(view, room.width)
     notes = [_note_line(view, room.width)] if view.notes and room.height >= 30 else []
@@ -69,6 +69,14 @@ def _state_lines(view: RunView, width: int, hint: str) -> list[Content]:
         return [line(pieces, width)]
     wrapped = Content(detail).wrap(max(width, 1))
     return [line([_keep(name, 2), _keep(state, 1), *aside], width), *wrapped[:2]]
+
+
+def _outlook_lines(view: RunView, width: int) -> list[Content]:
+    """A line of its own, so that a long reason can't push it off the screen."""
+    if not view.status.outlook:
+        return []
+    text = Content.styled(foreign(view.status.outlook), ACCENT)
+    return [text.truncate(width, ellipsis=True)]
 
 
 def _keep(content: Content, rank: int) -> Piece:

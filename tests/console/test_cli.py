@@ -10,10 +10,11 @@ import pytest
 
 from console.cli import main
 from console.follow import Follower
-from console.operations import Operations
+from console.operations import Operations, Outcome
 from console.requests import REQUESTED
 from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.state import State, write_state
 
 
 def test_status_of_a_healthy_run(
@@ -212,3 +213,42 @@ def test_a_run_named_like_a_verb_is_reached_by_its_path(
     monkeypatch.chdir(tmp_path)
     assert main(["./status", "--no-launch"]) == 0
     assert (tmp_path / "status" / "run.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("is_set", "options", "outlook"),
+    [
+        (True, (), "starts again in 10 s (crash 1 of 3)"),
+        (False, (), ""),
+        (False, ("--restart",), "starts again in 10 s (crash 1 of 3)"),
+        (True, ("--no-launch",), ""),
+    ],
+)
+def test_crash_is_answered_as_the_run_or_the_command_line_asks(
+    run: RunDirectory,
+    screen: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    is_set: bool,
+    options: tuple[str, ...],
+    outlook: str,
+) -> None:
+    nothing = Outcome(ok=True, message="")
+    monkeypatch.setattr(Operations, "adopt_or_launch", lambda *_, **__: nothing)
+    assert main([str(run.path), *options]) == 0
+    follower = screen[0]["follower"]
+    write_state(run.state, State(doing="training", pid=1))
+    text = run.settings.read_text()
+    # changed under an open console: the next look goes by it
+    run.settings.write_text(text.replace("restart = false", f"restart = {str(is_set).lower()}"))
+    follower.restarter.consider()
+    view = follower.look()
+    assert (view.status.word, view.status.outlook) == ("failed", outlook)
+    follower.restarter.consider()
+    assert follower.look() == view
+
+
+def test_read_only_console_starts_nothing_again(
+    run: RunDirectory, screen: list[dict[str, Any]]
+) -> None:
+    assert main([str(run.path), "--read-only", "--restart"]) == 0
+    assert screen[0]["follower"].restarter is None

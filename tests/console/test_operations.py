@@ -209,6 +209,33 @@ def test_a_command_that_is_not_there_is_an_outcome(run: RunDirectory) -> None:
     assert "/no/such/engine" in outcome.message
 
 
+def test_foreign_trainer_that_dies_without_a_word_has_crashed(run: RunDirectory) -> None:
+    operations = Operations(run, command=["sh", "-c", "exit 77"])
+    assert operations.launch().ok
+    assert operations.launched is not None
+    assert operations.launched.wait(20) == 77
+    assert operations.look_for_crash() == (True, -1)
+    operations.command = ("sh", "-c", "exit 3")
+    assert operations.launch().ok
+    assert operations.launched.wait(20) == 3
+    assert operations.look_for_crash() == (False, -1)
+
+
+def test_trainer_that_was_asked_to_stop_has_not_crashed_however_it_ends(run: RunDirectory) -> None:
+    command = "trap 'exit 1' TERM; touch ready; while true; do sleep 0.01; done"
+    operations = Operations(run, command=["sh", "-c", f"cd '{run.path}'; {command}"])
+    assert operations.launch().ok
+    assert operations.launched is not None
+    wait_for((run.path / "ready").exists, "the trap")
+    assert operations.stop().ok
+    assert operations.launched.wait(20) == 1
+    assert operations.look_for_crash() == (False, -1)
+    operations.command = ("sh", "-c", "exit 1")
+    assert operations.launch().ok
+    assert operations.launched.wait(20) == 1
+    assert operations.look_for_crash() == (True, -1)
+
+
 @pytest.mark.parametrize("no_launch", [True, False])
 def test_no_trainer_is_started_where_none_is_wanted(run: RunDirectory, no_launch: bool) -> None:
     outcome = Operations(run, read_only=not no_launch).adopt_or_launch(no_launch=no_launch)

@@ -112,3 +112,15 @@ def test_what_a_dead_trainer_left_behind_is_bad() -> None:
 
 def test_an_unknown_exit_code_is_a_failure() -> None:
     assert told(NOBODY, None, child_exit=77)[0] == "failed"
+
+
+def test_what_comes_is_told_of_a_crash_only() -> None:
+    for presence, state, outlook in (
+        (NOBODY, State(doing="training"), "starts again"),
+        (NOBODY, State(doing="stopped", exit_code=143), ""),
+        (ALIVE, State(doing="training"), ""),
+    ):
+        evidence = Evidence(
+            presence=presence, state=state, is_state_current=True, outlook="starts again"
+        )
+        assert status_of(evidence).outlook == outlook

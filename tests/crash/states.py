@@ -5,6 +5,7 @@ crash is there. Of what was not, each write may be there whole, in part, as zero
 and each change of the directory may be there or not, whatever came later; a rename is atomic.
 """
 
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
@@ -43,8 +44,8 @@ def states_after(
 ) -> Iterator[Directory]:
     """Directories that a crash after the first `n_done` operations may leave, at most so many.
 
-    All combinations where they are that few, else the two extremes, each single loss, and a
-    seeded draw of the rest. `is_side`: names whose fates are drawn, not enumerated.
+    All combinations where they are that few or `at_most` is 0, else the two extremes, each single
+    loss, and a seeded draw of the rest. `is_side`: names whose fates are drawn, not enumerated.
     """
     disk = _Disk(trace[:n_done])
     chance = random.Random(f"{seed} {n_done}")
@@ -87,12 +88,7 @@ def _with_fates(
 def _choices(
     options: Sequence[tuple[object, ...]], at_most: int, chance: random.Random
 ) -> Iterator[tuple[object, ...]]:
-    total = 1
-    for option in options:
-        total *= len(option)
-        if total > at_most:
-            break
-    else:
+    if not at_most or math.prod(map(len, options)) <= at_most:
         yield from product(*options)
         return
     first = tuple(option[0] for option in options)

@@ -14,7 +14,6 @@ from trainer.cli import main
 from trainer.loop import Training
 from trainer.rundir.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.leftovers import remove_leftovers
 from trainer.rundir.outcomes import Exit, SaveError
 from trainer.rundir.state import State, read_state
 
@@ -178,16 +177,6 @@ def test_start_on_a_disk_that_takes_nothing_is_exit_4_in_words(
     assert "Read-only file system" in printed.err
     assert "Traceback" not in printed.err
     assert main([str(run.path)]) == Exit.FINISHED
-
-
-def test_leftovers_of_a_killed_trainer_are_cleared_and_nothing_else(tmp_path: Path) -> None:
-    run = make_tiny_run(tmp_path / "run")
-    gone = [".checkpoint.partial", ".state.json.77.partial", ".loss.json.torn-1.77.partial"]
-    kept = [".run.toml.77.partial", ".pivot.json.77.partial", "notes.partial"]
-    for name in [*gone, *kept]:
-        (run.path / name).write_bytes(b"half")
-    assert remove_leftovers(run) == sorted(gone)
-    assert {path.name for path in run.path.iterdir()} == {"run.toml", *kept}
 
 
 @pytest.fixture

@@ -79,6 +79,13 @@ def test_unsynced_write_may_be_there_whole_in_part_as_zeros_or_not() -> None:
     assert directories(*born, SyncFile(1, "a")) == {(("a", b"abcd"),)}
 
 
+def test_all_choices_are_tried_where_there_is_no_bound() -> None:
+    writes = [Write(1, n, b"x") for n in range(6)]
+    born: list[Operation] = [Enter("a", 1), SyncDirectory(), *writes]
+    assert len(list(states_after(born, len(born), at_most=0, seed=0))) == 4**6
+    assert len(list(states_after(born, len(born), at_most=64, seed=0))) < 4**6
+
+
 def test_rename_may_be_lost_until_the_directory_is_synced() -> None:
     trace = (
         *(Enter("b", 1), Write(1, 0, b"x"), SyncFile(1, "b"), SyncDirectory()),

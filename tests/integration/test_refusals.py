@@ -1,11 +1,12 @@
 """What a start refuses, or tells loudly: what it proves must not be lost by the refusal."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.tiny import ask_stop, make_tiny_run, train_here
+from tests.tiny import ask_stop, make_tiny_run, strict_json, timeless, train_here
 from trainer.cli import main
 from trainer.rundir.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
@@ -89,6 +90,25 @@ def test_checkpoint_with_values_that_are_not_finite_is_named(run: RunDirectory) 
         train_here(run)
 
 
+def test_what_a_start_says_of_a_history_that_ends_too_early_brings_the_run_back(
+    tmp_path: Path, trainer: Callable[[RunDirectory], int]
+) -> None:
+    run = make_tiny_run(tmp_path / "my run", every=4)
+    assert trainer(run) == Exit.FINISHED
+    before = {path.name: path.read_bytes() for path in run.path.glob("step_*.bin")}
+    history = strict_json(run.loss)
+    run.loss.write_bytes(b"".join(run.loss.read_bytes().splitlines(keepends=True)[:11]))
+    assert trainer(run) == Exit.USAGE
+    reason = state_of(run).reason
+    assert "go on from step_000008.bin" in reason
+    subprocess.run(["sh", "-c", reason.split("`")[1]], check=True)
+    moved = sorted(path.name for path in run.path.glob("after_step_000008/*"))
+    assert moved == ["step_000012.bin", "step_000016.bin"]
+    assert trainer(run) == Exit.FINISHED
+    assert {path.name: path.read_bytes() for path in run.path.glob("step_*.bin")} == before
+    assert timeless(strict_json(run.loss)) == timeless(history)
+
+
 def test_run_without_any_checkpoint_is_trained_again_under_an_alarm(run: RunDirectory) -> None:
     for path in run.path.glob("step_*.bin"):
         path.unlink()
@@ -102,6 +122,16 @@ def test_source_that_is_gone_is_an_alarm_that_names_its_file(run: RunDirectory) 
     (run.path.parent / "run-small.jsonl").unlink()
     train_here(run)
     assert any("small" in alarm and "run-small.jsonl" in alarm for alarm in state_of(run).alarms)
+
+
+def test_source_that_is_no_text_is_an_error_at_the_start_that_names_its_file(
+    tmp_path: Path, trainer: Callable[[RunDirectory], int]
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    (tmp_path / "run-small.jsonl").write_bytes(bytes(range(256)) * 9)
+    assert trainer(run) == Exit.USAGE
+    assert "sources.small: " in (reason := state_of(run).reason)
+    assert "run-small.jsonl: is no text" in reason
 
 
 def test_only_source_that_is_gone_is_an_error_that_names_its_file(tmp_path: Path) -> None:

@@ -1,12 +1,18 @@
 """What a source gives, and what it says when it can't."""
 
+import gzip
 import os
+import random
+import sys
 from pathlib import Path
 
 import pytest
 
-from trainer.rundir.outcomes import Exit
+from trainer.rundir.creation import ensure_run
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import Exit, SettingsError
 from trainer.rundir.settings import SourceSettings
+from trainer.rundir.source_size import measure_source
 from trainer.rundir.sources import (
     LONGEST_PART_CHARACTERS,
     PART_CHARACTERS,
@@ -46,6 +52,61 @@ def test_file_whose_name_looks_like_a_glob_is_read(tmp_path: Path) -> None:
 def test_bytes_that_are_no_utf8_are_replaced(tmp_path: Path) -> None:
     _write(tmp_path / "a.txt", b"caf\xe9 \xff ok")
     assert _read(tmp_path, "a.txt") == ["caf\ufffd \ufffd ok"]
+
+
+_PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010804000000b51c0c02"
+    "0000000b4944415478da6364f80f00010501012718e3660000000049454e44ae426082"
+)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(_PNG, id="picture"),
+        pytest.param(Path(sys.executable).read_bytes()[:300_000], id="program"),
+        pytest.param(random.Random(1).randbytes(200), id="few random bytes"),
+        pytest.param(random.Random(2).randbytes(300_000), id="many random bytes"),
+        pytest.param(gzip.compress(b"text " * 99), id="compressed text"),
+        pytest.param(bytes(4096), id="a hole"),
+        pytest.param("text in sixteen bits".encode("utf-16"), id="UTF-16"),
+        pytest.param("text in sixteen bits".encode("utf-16-le"), id="UTF-16 without its mark"),
+    ],
+)
+@pytest.mark.parametrize("name", ["b.dat", "b.jsonl"])
+def test_file_that_is_no_text_is_named_with_what_to_do(
+    tmp_path: Path, name: str, data: bytes
+) -> None:
+    _write(tmp_path / "a.dat", "text")
+    _write(tmp_path / name, data)
+    source = SourceSettings(path=f"*{Path(name).suffix}")
+    with pytest.raises(SourceError, match=rf"{name}: is no text.* narrow the path"):
+        list(read_documents(source, tmp_path))
+    with pytest.raises(SourceError, match=rf"{name}: is no text"):
+        measure_source(RunDirectory(tmp_path), source)
+    with pytest.raises(SettingsError, match=rf"--source mine=.*{name}: is no text"):
+        ensure_run(tmp_path / "run", sources={"mine": f"{tmp_path}/{source.path}"})
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param("naïve façade, déjà vu".encode("latin-1"), id="Latin-1"),
+        pytest.param(("всё это текст\r\n" * 99).encode("cp1251"), id="Windows-1251"),
+        pytest.param(("這是文字\n" * 99).encode("gbk"), id="GBK"),
+        pytest.param("日本語".encode("shift-jis"), id="Shift-JIS"),
+        pytest.param("日本語".encode("iso-2022-jp"), id="ISO-2022-JP"),
+        pytest.param("這是文字 🙂 \ufeff".encode(), id="UTF-8"),
+        pytest.param(b"\x1b[31mred\x1b[0m\a\n\f" * 9, id="colours of a terminal"),
+        pytest.param(b"an old file of DOS\r\n\x1a", id="end of a DOS file"),
+        pytest.param(b"a line with dirt \x00\x01 in it\n" + b"a clean line\n" * 99, id="dirt"),
+    ],
+)
+def test_text_in_any_encoding_passes(tmp_path: Path, data: bytes) -> None:
+    _write(tmp_path / "a.txt", data)
+    (document,) = _read(tmp_path, "a.txt")
+    assert document.strip()
 
 
 def test_blank_files_give_no_document(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 import contextlib
 import difflib
 import glob
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from trainer.rundir.atomic import create_exclusively
@@ -12,6 +13,10 @@ from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.presets import DEFAULT_SOURCES, PRESETS
 from trainer.rundir.run_toml import load_settings, render_new_run
 from trainer.rundir.settings import SourceSettings
+from trainer.rundir.sources import SourceError, require_text
+
+_LOOKED_INTO_FILES = 100
+"""Of a source, when a run is made: a moment's work. The start looks into all."""
 
 
 def ensure_run(
@@ -127,10 +132,25 @@ def _check_source(name: str, path: str) -> None:
         raise SettingsError(f"{source}: write it as NAME=PATH")
     elif Path(path).is_dir():
         raise SettingsError(f"{source}: is a folder; write {path}/**/*.txt for the files in it")
-    elif not Path(path).is_file() and not _matches_a_file(path):
+    else:
+        _check_files(source, path)
+
+
+def _check_files(source: str, path: str) -> None:
+    files = list(islice(_matching(path), _LOOKED_INTO_FILES))
+    if not files:
         raise SettingsError(f"{source}: no such file; check the path or the glob")
+    for file in files:
+        try:
+            require_text(file)
+        except SourceError as error:
+            raise SettingsError(f"{source}: {error}") from error
 
 
-def _matches_a_file(pattern: str) -> bool:
+def _matching(pattern: str) -> Iterator[Path]:
+    if Path(pattern).is_file():
+        yield Path(pattern)
+        return
     # unlike Path.glob, this takes what the trainer takes: absolute patterns, no hidden files
-    return any(Path(found).is_file() for found in glob.iglob(pattern, recursive=True))  # noqa: PTH207
+    found = map(Path, glob.iglob(pattern, recursive=True))  # noqa: PTH207
+    yield from (path for path in found if path.is_file())

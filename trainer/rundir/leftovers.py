@@ -1,18 +1,31 @@
-"""What a killed trainer leaves half written, for the next one to clear away."""
+"""What a killed trainer or pivot leaves half written, for the next one to clear away."""
 
 import re
+from pathlib import Path
 
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.lock import process_start_time
 
 _TRAINERS_OWN = re.compile(r"\.(checkpoint|(state|loss|samples|tokenizer)\.json\S*)\.partial")
+_ANYONES = re.compile(r"\.(run\.toml|pivot\.json)\.([0-9]+)\.partial")
+"""Also written by who has no lock (a pivot is requested while the trainer runs): with their pid."""
 
 
 def remove_leftovers(run: RunDirectory) -> list[str]:
-    """Unlink the temporary files that only a trainer makes; their names.
+    """Unlink the temporary files that nobody is going to rename any more; their names.
 
-    For the holder of the lock: none of them can be in use. Raises `OSError`.
+    For the holder of the lock: what only its holder makes can't be in use. Of the others a live
+    process keeps its own; one whose pid now belongs to another process stays until a later call.
+    Raises `OSError`.
     """
-    names = [path.name for path in run.path.iterdir() if _TRAINERS_OWN.fullmatch(path.name)]
-    for name in sorted(names):
-        (run.path / name).unlink()
-    return sorted(names)
+    names = sorted(path.name for path in run.path.iterdir() if _is_left(path))
+    for name in names:
+        (run.path / name).unlink(missing_ok=True)
+    return names
+
+
+def _is_left(path: Path) -> bool:
+    anyones = _ANYONES.fullmatch(path.name)
+    if anyones:
+        return process_start_time(int(anyones[2])) is None
+    return _TRAINERS_OWN.fullmatch(path.name) is not None

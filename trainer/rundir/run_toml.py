@@ -146,6 +146,7 @@ _COMMENTS = {
     "checkpoint.keep_last": "0: keep all. Else: the last N and every keep_every-th",
     "audit.threshold": "coherence score from 0 to 100",
     "audit.patience": "audits in a row under the threshold that halt the run; 0: never",
+    "trainer.restart": "true: an open console starts it again after a crash, with pauses",
 }
 
 
@@ -166,8 +167,8 @@ def render_new_run(
         _render(section, settings[section])
         for section in ("model", "train", "optimizer", "checkpoint", "audit")
     ]
-    if command:
-        parts.append(_render("trainer", {"command": list(command)}))
+    trainer: dict[str, Any] = {"command": list(command)} if command else {}
+    parts.append(_render("trainer", {**trainer, "restart": settings["trainer"]["restart"]}))
     parts += [_render(f"sources.{name}", table) for name, table in named.items()]
     parts += [_render(f"policy.{name}", asdict(ArmPolicy())) for name in named]
     text = "\n".join(parts)

@@ -190,10 +190,13 @@ class ArmPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerSettings:
-    """Another engine under the same console."""
+    """Which engine trains, and what a console does when it crashes."""
 
     command: tuple[str, ...] = ()
     """The command that trains; empty: andrea-trainer."""
+    restart: bool = False
+    """An open console starts the trainer again after a crash, with pauses; no weight depends on
+    it, so it may change at any time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,10 @@ LONGEST_PART_CHARACTERS = 4 * PART_CHARACTERS
 
 PYTHON = "python:"
 
+_HEAD_BYTES = 65_536
+_NOT_IN_TEXT = bytes(set(range(0x20)) - set(b"\a\b\t\n\v\f\r\x1a\x1b"))
+"""Control characters, but for layout, the end of a DOS file and terminal colours."""
+
 
 class SourceError(SettingsError):
     """A source that can't be used: what is wrong, where, and what to do."""
@@ -50,7 +54,8 @@ def read_documents(source: SourceSettings, base: Path) -> Iterator[str]:
     which is one large file has text to hold out.
 
     Raises:
-        SourceError: no such file, an unknown `python:` name, a bad line, no text at all.
+        SourceError: no such file, an unknown `python:` name, a file that is no text, a bad line,
+            no text at all.
     """
     is_empty = True
     for document in _read_any(source, base):
@@ -83,6 +88,7 @@ def _read_any(source: SourceSettings, base: Path) -> Iterator[str]:
         yield from stdlib_documents(_stdlib_name(source.path))
         return
     for path in matching_files(source, base):
+        require_text(path)
         try:
             if path.suffix.lower() in JSON_LINES_SUFFIXES:
                 yield from _read_json_lines(path, source.field)
@@ -118,6 +124,31 @@ def matching_files(source: SourceSettings, base: Path) -> list[Path]:
     if files := [path for path in found if path.is_file()]:
         return files
     raise SourceError(f"{pattern}: no such file; check the path or the glob")
+
+
+def require_text(path: Path) -> None:
+    """Refuse a file that is no text, such as a picture or a program that a glob matches.
+
+    By the control characters in its first 64 KiB: text has none, a few are dirt, and where they
+    are more than one byte in a hundred it is none (of random bytes they are nine, of UTF-16
+    fifty). Bytes that are no UTF-8 prove nothing: text in Latin-1, Windows-1251 or GBK is full of
+    them.
+
+    Raises:
+        SourceError: it is no text, or can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read ({error.strerror})") from error
+    n_controls = len(head) - len(head.translate(None, _NOT_IN_TEXT))
+    if 100 * n_controls > len(head):
+        raise SourceError(
+            f"{path}: is no text ({n_controls:,} of its first {len(head):,} bytes are control"
+            " characters); narrow the path so that it isn't matched, or move it away; if it is text"
+            " in UTF-16, convert it: iconv -f UTF-16 -t UTF-8"
+        )
 
 
 def _read_text(path: Path) -> Iterator[str]:
