@@ -1,6 +1,7 @@
 """`andrea-console`: arguments, collaborators, errors to exit codes."""
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -32,9 +33,22 @@ trainer: it finds the run directory in $ANDREA_RUN and runs in the current direc
 """
 
 
+_UNREAD = 141
+"""How a shell tells of a tool whose reader was gone: 128 + SIGPIPE."""
+
 def main(argv: Sequence[str] | None = None, *, ahead: ReadAhead | None = None) -> int:
     """Run one command; returns its exit code. `ahead` reads the run's history already."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv), ahead)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would try to write what is left once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _UNREAD
+    return code
+
+
+def _run(arguments: list[str], ahead: ReadAhead | None) -> int:
     try:
         if arguments and arguments[0] in VERBS:
             return _run_verb(arguments)

@@ -1,5 +1,7 @@
 """The command line: verbs, the console's start, mistakes."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +15,7 @@ from console.follow import Follower
 from console.operations import Operations
 from console.requests import REQUESTED
 from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
+from tests.tiny import ROOT
 from trainer.rundir.layout import RunDirectory
 
 
@@ -134,6 +137,20 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
 def screen(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Stands in for terminal and screen; what the console was started with."""
     started: list[dict[str, Any]] = []
+
+@pytest.mark.parametrize("arguments", [["status"], ["status", "--json"], ["verify"]])
+def test_a_reader_that_is_gone_ends_the_command_without_a_word(
+    arguments: list[str], run: RunDirectory
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "console", arguments[0], str(run.path), *arguments[1:]]
+    done = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, cwd=ROOT, check=False, text=True
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
 
     def run_console(
         follower: Follower, operations: Operations, *rest: object, **options: object
