@@ -18,6 +18,7 @@ from console.restarts import Restarter, restarting
 from console.verb import say
 from console.verbs import VERBS
 from trainer.rundir.creation import ensure_run
+from trainer import __version__
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, RunError, SettingsError
 from trainer.rundir.presets import PRESETS
@@ -169,6 +170,7 @@ def _source(text: str) -> tuple[str, str]:
 def _find_run(parsed: argparse.Namespace, command: tuple[str, ...]) -> RunDirectory:
     """The run, made if it isn't there; a console that changes nothing makes none."""
     if parsed.read_only:
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
         if not parsed.run.is_dir():
             raise SettingsError(f"{parsed.run}: there is no run, and --read-only makes none")
         return RunDirectory(parsed.run)

@@ -16,6 +16,7 @@ from console.operations import Operations
 from console.requests import REQUESTED
 from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
 from tests.tiny import ROOT
+from trainer import __version__
 from trainer.rundir.layout import RunDirectory
 
 
@@ -133,10 +134,10 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stop", "--help"]) == 0
 
 
-@pytest.fixture
-def screen(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Stands in for terminal and screen; what the console was started with."""
-    started: list[dict[str, Any]] = []
+def test_version_is_told_with_the_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"andrea-console {__version__}\n"
+
 
 @pytest.mark.parametrize("arguments", [["status"], ["status", "--json"], ["verify"]])
 def test_a_reader_that_is_gone_ends_the_command_without_a_word(
