@@ -99,7 +99,12 @@ def test_verbs_without_a_trainer_exit_3(
         (["status", "nowhere"], "nowhere: there is no run"),
         (["status"], "required: RUN"),
         ([], "required: RUN"),
-        (["stauts", "nowhere"], "unrecognized arguments"),
+        (["stauts", "nowhere"], "stauts is no verb; did you mean status?"),
+        (["pivto", "nowhere", "--policy", "x.toml"], "did you mean pivot?"),
+        (["thni", "--yes", "nowhere"], "did you mean thin?"),
+        (["nowhere", "stop"], "stop is a verb and comes first"),
+        (["nowhere", "elsewhere"], "unrecognized arguments: elsewhere"),
+        (["stauts", "--jsno"], "unrecognized arguments: --jsno"),
         (["--read-only", "status"], "the directory is ./status"),
         (["r", "--"], "no command after --"),
         (["r", "--source", "books"], "'books' is not NAME=GLOB"),
@@ -152,6 +157,11 @@ def test_a_reader_that_is_gone_ends_the_command_without_a_word(
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")
 
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Stands in for terminal and screen; what the console was started with."""
+    started: list[dict[str, Any]] = []
 
     def run_console(
         follower: Follower, operations: Operations, *rest: object, **options: object
@@ -222,6 +232,14 @@ def test_a_launch_that_is_refused_is_noted_on_the_screen(
     run.pivot.write_text("{}")
     assert main([str(run.path)]) == 0
     assert "pivot" in screen[0]["follower"].look().notes[0]
+
+
+def test_a_run_may_be_named_almost_like_a_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: list[dict[str, Any]]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["statsu", "--no-launch"]) == 0
+    assert (tmp_path / "statsu" / "run.toml").exists()
 
 
 def test_a_run_named_like_a_verb_is_reached_by_its_path(
