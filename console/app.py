@@ -14,13 +14,13 @@ from textual.reactive import var
 from console import farewell, terminal
 from console.branching import Branching
 from console.follow import Clock
-from console.keys import KEYS
+from console.keys import CHANGING, KEYS
 from console.messages import OperationEnded, RunChanged, RunUnreadable
 from console.pivot_desk import PivotDesk
 from console.ports import Follower, Glance, Operations, Outcome
 from console.run_view import Request, RequestStage, RunView
 from console.screens.dashboard import Dashboard
-from console.screens.help import SECTIONS, HelpScreen
+from console.screens.help import STEERING, WATCHING, HelpScreen, Section
 from console.screens.quit_dialog import QuitDialog
 from console.screens.thin_dialog import ThinDialog
 from console.steering import READ_ONLY, SteeringApp
@@ -208,4 +208,8 @@ class ConsoleApp(SteeringApp):
 
     def action_help(self) -> None:
         """Show all keys."""
-        self.push_screen(HelpScreen([("Everywhere", ConsoleApp), *SECTIONS]))
+        sections: list[Section] = [("Everywhere", ConsoleApp), *WATCHING]
+        if self._is_read_only:
+            self.push_screen(HelpScreen(sections, hidden=CHANGING))
+        else:
+            self.push_screen(HelpScreen([*sections, *STEERING]))

@@ -1,6 +1,8 @@
 """`andrea-console`: arguments, collaborators, errors to exit codes."""
 
 import argparse
+import difflib
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -17,6 +19,7 @@ from console.reading import CachedFile, read_settings
 from console.restarts import Restarter, restarting
 from console.verb import say
 from console.verbs import VERBS
+from trainer import __version__
 from trainer.rundir.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, RunError, SettingsError
@@ -32,10 +35,23 @@ A run directory named like a verb is reached as ./status. After -- comes the com
 trainer: it finds the run directory in $ANDREA_RUN and runs in the current directory.
 """
 
+_UNREAD = 141
+"""How a shell tells of a tool whose reader was gone: 128 + SIGPIPE."""
+
 
 def main(argv: Sequence[str] | None = None, *, ahead: ReadAhead | None = None) -> int:
     """Run one command; returns its exit code. `ahead` reads the run's history already."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv), ahead)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would try to write what is left once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _UNREAD
+    return code
+
+
+def _run(arguments: list[str], ahead: ReadAhead | None) -> int:
     try:
         if arguments and arguments[0] in VERBS:
             return _run_verb(arguments)
@@ -122,13 +138,25 @@ def _parse_console(arguments: list[str]) -> tuple[argparse.Namespace, tuple[str,
         split = arguments.index("--")
         own, command = arguments[:split], tuple(arguments[split + 1 :])
     parser = _console_parser()
-    parsed = parser.parse_args(own)
+    parsed, unknown = parser.parse_known_args(own)
     if parsed.run in VERBS:
         parser.error(f"{parsed.run} is a verb and comes first; the directory is ./{parsed.run}")
+    if unknown:
+        parser.error(_about(parsed.run, unknown))
     if "--" in arguments and not command:
         parser.error("no command after --")
     parsed.run = Path(parsed.run)
     return parsed, command
+
+
+def _about(first: str, unknown: list[str]) -> str:
+    """What is wrong with arguments that nobody knows: most often `first` was to be a verb."""
+    nearest = difflib.get_close_matches(first, VERBS, n=1)
+    if nearest and not all(word.startswith("-") for word in unknown):
+        return f"{first} is no verb; did you mean {nearest[0]}?"
+    if unknown[0] in VERBS:
+        return f"{unknown[0]} is a verb and comes first"
+    return f"unrecognized arguments: {' '.join(unknown)}"
 
 
 def _console_parser() -> argparse.ArgumentParser:
@@ -162,6 +190,7 @@ def _console_parser() -> argparse.ArgumentParser:
         " run.toml is false",
     )
     parser.add_argument("--read-only", action="store_true", help="watch, and change nothing")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 
 

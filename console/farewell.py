@@ -24,20 +24,21 @@ def detached(view: RunView | None) -> str:
     """What goes on without the console, and how to come back."""
     if view is None:
         return "console closed"
+    words = f"{foreign(view.name)}: {_left(view)}\ncome back with: andrea-console {_path(view)}"
+    if view.is_running and view.status.word != "stopping":
+        words += f"\nstop it with:   andrea-console stop {_path(view)}"
+    return words
+
+
+def _left(view: RunView) -> str:
+    """How the run is left."""
+    step = formatting.steps(view.step)
     if not view.is_running:
-        state = f"{foreign(view.status.word)} at step {formatting.steps(view.step)}"
-        return f"{foreign(view.name)}: {state}\ncome back with: andrea-console {_path(view)}"
+        return f"{foreign(view.status.word)} at step {step}"
     if view.status.word == "stopping":
-        return (
-            f"{foreign(view.name)}: stopping at step {formatting.steps(view.step)}; the trainer"
-            f" ends by itself\ncome back with: andrea-console {_path(view)}"
-        )
+        return f"stopping at step {step}; the trainer ends by itself"
     pid = f" (pid {view.pid})" if view.pid is not None else ""
-    return (
-        f"{foreign(view.name)}: training goes on{pid} at step {formatting.steps(view.step)}\n"
-        f"come back with: andrea-console {_path(view)}\n"
-        f"stop it with:   andrea-console stop {_path(view)}"
-    )
+    return f"training goes on{pid} at step {step}"
 
 
 def _path(view: RunView) -> str:

@@ -16,7 +16,7 @@ from console.pivots_seen import PivotBook
 from console.process import Ask, Liveness, Presence, presence_of, takes
 from console.read_ahead import ReadAhead
 from console.reading import CachedFile, read_news, read_settings
-from console.reduce import Facts, reduce
+from console.reduce import Facts, reduce, step_of_run
 from console.requests import Seen
 from console.restarts import Restarter
 from console.run_view import RunView
@@ -185,7 +185,8 @@ class Follower:
             log_tail=self._log.lines,
             outlook=self.restarter.outlook if self.restarter is not None else "",
         )
-        return replace(facts, idle_seconds=self._idle_seconds(facts))
+        shown = history.point_at(step_of_run(facts))
+        return replace(facts, shown=shown, idle_seconds=self._idle_seconds(facts))
 
     def _idle_seconds(self, facts: Facts) -> float:
         if not facts.is_complete:

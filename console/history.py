@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from console.record_fields import nonfinite, number, step_of, whole, words
 from console.run_view import LossPoint, Mark, MarkKind
 from console.series import Series
@@ -90,6 +92,20 @@ class History:
     def last_point(self) -> LossPoint | None:
         """The newest record as it is shown."""
         return None if self.newest is None else loss_point(self.newest)
+
+    def point_at(self, step: int) -> LossPoint | None:
+        """The record of `step`, `None` if there is none; the newest for a step beyond them all."""
+        newest, view = self.last_point(), self.series.view()
+        if newest is None or step == newest.step or step > view.step[-1]:
+            return newest
+        at = int(np.searchsorted(view.step, step))
+        if view.step[at] != step:
+            return None
+        return LossPoint(step=step, loss=_known(view.loss[at]), ema=_known(view.ema[at]))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
 def loss_point(record: dict[str, Any]) -> LossPoint:

@@ -2,6 +2,11 @@
 
 from textual.binding import Binding, BindingType
 
+CHANGING = frozenset(
+    {"run.checkpoint", "run.pivot", "run.resume", "checkpoints.fork", "checkpoints.thin"}
+)
+"""The keys, by id, that a read-only console doesn't offer; pressed all the same, it says why."""
+
 KEYS: list[BindingType] = [
     Binding(
         "c",

@@ -1,6 +1,7 @@
 """`andrea-console pivot`: the wizard's pivot without a screen; facts on stdout, words on stderr."""
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -96,7 +97,8 @@ def _follow(walk: Iterable[Progress]) -> None:
 
 
 def _tell(progress: Progress) -> None:
-    print(f"{progress.stage}: {escape_control(progress.message)}", flush=True)
+    with contextlib.suppress(BrokenPipeError):  # no reader is no reason to stop half-way
+        print(f"{progress.stage}: {escape_control(progress.message)}", flush=True)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -123,59 +123,59 @@ def launch_trainer(
 ) -> LaunchedTrainer:
     """Start a trainer that outlives this process: own session, no stdin, output to trainer.log.
 
-    Without a command it is andrea-trainer, in the run directory; SIGUSR1, SIGTERM and SIGINT
-    stay blocked in it until it takes them. A foreign command keeps the working directory, finds
-    the run in `ANDREA_RUN`, and takes signals as any program does; `trainer.lock` is locked for
-    it and stays so for as long as it lives. Raises `OSError`, or `LockedError` for the latter.
+    `trainer.lock` is locked for it and stays so for as long as it lives: of two that start one
+    at once, one is refused here. Without a command it is andrea-trainer, in the run directory;
+    SIGUSR1, SIGTERM and SIGINT stay blocked in it until it takes them. A foreign command keeps
+    the working directory, finds the run in `ANDREA_RUN`, and takes signals as any program does.
+    Raises `OSError`, or `LockedError` where another trainer holds the run.
     """
-    if command:
-        return _launch_foreign(run, command)
-    return _launch_own(run, arguments)
-
-
-def _launch_own(run: RunDirectory, arguments: Sequence[str]) -> LaunchedTrainer:
-    command = [*own_command(run), *arguments]
-    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED_UNTIL_TAKEN)
-    try:
-        return _spawn(run, command, environment=own_environment(), directory=run.path)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
-
-
-def _launch_foreign(run: RunDirectory, command: Sequence[str]) -> LaunchedTrainer:
     lock = TrainerLock(run.lock, pid=0)
-    environment = {
-        RUN_VARIABLE: str(run.path.absolute()),
-        LOCK_VARIABLE: str(lock.fileno()),
-    }
-    old_mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED_UNTIL_TAKEN)
     try:
-        launched = _spawn(run, command, environment=environment, inherited=(lock.fileno(),))
+        start = _launch_foreign if command else _launch_own
+        launched = start(run, command or [*own_command(run), *arguments], lock)
         lock.hand_to(launched.pid)
         return launched
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
         lock.release()
+
+
+def _launch_own(run: RunDirectory, command: Sequence[str], lock: TrainerLock) -> LaunchedTrainer:
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED_UNTIL_TAKEN)
+    try:
+        return _spawn(run, command, lock, environment=own_environment(), directory=run.path)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+
+
+def _launch_foreign(
+    run: RunDirectory, command: Sequence[str], lock: TrainerLock
+) -> LaunchedTrainer:
+    environment = {RUN_VARIABLE: str(run.path.absolute())}
+    old_mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED_UNTIL_TAKEN)
+    try:
+        return _spawn(run, command, lock, environment=environment)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
 
 
 def _spawn(
     run: RunDirectory,
     command: Sequence[str],
+    lock: TrainerLock,
     *,
     environment: dict[str, str],
     directory: Path | None = None,
-    inherited: tuple[int, ...] = (),
 ) -> LaunchedTrainer:
     with run.log.open("ab") as log:
         process = subprocess.Popen(
             list(command),
             cwd=directory,
-            env={**os.environ, **environment},
+            env={**os.environ, **environment, LOCK_VARIABLE: str(lock.fileno())},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            pass_fds=inherited,
+            pass_fds=(lock.fileno(),),
         )
     return LaunchedTrainer(process=process)
 

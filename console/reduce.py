@@ -32,6 +32,9 @@ class Facts:
     history_version: int = 0
     n_records: int = 0
     last: LossPoint | None = None
+    """The newest record."""
+    shown: LossPoint | None = None
+    """The record of the step that is shown."""
     last_step_at: float | None = None
     """Wall clock, seconds, of the newest record."""
     attempt: int | None = None
@@ -71,7 +74,7 @@ def reduce(facts: Facts) -> RunView:
         takes_signals=is_running and facts.takes_signals,
         step=step,
         total_steps=total_steps,
-        last=facts.last,
+        last=facts.shown,
         steps_per_minute=facts.pace.steps_per_minute,
         eta_seconds=eta_seconds(step, total_steps, facts.pace) if is_running else None,
         attempt=state.attempt or facts.attempt,

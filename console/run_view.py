@@ -96,7 +96,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossPoint:
-    """The newest record; a loss that is not finite is `None` and named."""
+    """A loss record; a loss that is not finite is `None` and named."""
 
     step: int
     loss: float | None
@@ -140,6 +140,7 @@ class RunView:
     step: int = 0
     total_steps: int | None = None
     last: LossPoint | None = None
+    """The record of `step`, or the newest for a step beyond them all."""
     steps_per_minute: float | None = None
     eta_seconds: float | None = None
     attempt: int | None = None

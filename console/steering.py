@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from textual import work
+from textual import events, work
 from textual.app import App
 from textual.driver import Driver
 from textual.reactive import var
@@ -16,6 +16,7 @@ from console.pivot_walk import walk_pivot
 from console.ports import Glance
 from console.screens.fork.compare import CompareScreen
 from console.screens.fork.fork import ForkScreen
+from console.screens.guarded import GuardedScreen
 from console.screens.pivot.progress import ProgressScreen
 from console.screens.pivot.wizard import WizardScreen
 from console.side_by_side import read_side_by_side
@@ -52,6 +53,11 @@ class SteeringApp(App[str]):
         self._branching = branching
         self._clock = clock
         self._is_read_only = is_read_only
+
+    def on_key(self, event: events.Key) -> None:
+        """A key that went to a widget below a guarded screen, just before that opened."""
+        if isinstance(self.screen, GuardedScreen):
+            self.screen.on_key(event)
 
     def tell(self, message: str, *, is_ok: bool) -> None:
         """Show a passing note."""

@@ -1,6 +1,7 @@
 """What a verb of the command line is, and how it speaks to a person."""
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,5 +20,6 @@ class Verb:
 
 
 def say(message: str) -> None:
-    """A line for a person, on stderr."""
-    print(escape_control(message), file=sys.stderr, flush=True)
+    """A line for a person, on stderr; that nobody reads it is no reason to stop."""
+    with contextlib.suppress(BrokenPipeError):
+        print(escape_control(message), file=sys.stderr, flush=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trainer import __version__
 from trainer.continuity import compare_settings, state_left_behind
 from trainer.reporter import Reporter
 from trainer.rundir.creation import ensure_run
@@ -64,6 +65,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--until", type=int, metavar="STEP", help="train no further than to this step, save, exit 0"
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser.parse_args(argv)
 
 

@@ -7,6 +7,7 @@ import os
 
 from trainer.checkpointing import NO_CHECKPOINT_ALARM, Checkpointer
 from trainer.continuity import compare_environment
+from trainer.engine.device import place
 from trainer.engine.engine import Engine
 from trainer.history import LossHistory
 from trainer.loop import Training, train, view
@@ -80,6 +81,7 @@ def _open(
     signals: Signals,
 ) -> Training:
     signals.stop_if_asked()
+    place(settings.train)  # raises now, not after minutes of tokenizing
     for name in remove_leftovers(run):
         reporter.say(f"removed {name}, which a killed process left half written")
     inventory = list_checkpoints(run.path, settings.model.n_params)

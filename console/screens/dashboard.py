@@ -85,7 +85,7 @@ class Dashboard(Screen[None]):
             yield BanditPane(id="bandit")
             yield CheckpointsPane(id="checkpoints", clock=self._clock)
             yield LogPane(id="log")
-        yield KeyLine(markup=False)
+        yield KeyLine(is_read_only=self._is_read_only)
 
     def on_mount(self) -> None:
         self.watch(self.app, "glance", self._show)

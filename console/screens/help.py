@@ -1,6 +1,6 @@
 """Help: every key of every screen, from the bindings themselves."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -27,6 +27,9 @@ from console.widgets.loss_chart import LossChart
 from console.widgets.samples import SamplesPane
 from console.widgets.text import left
 
+Section = tuple[str, type[DOMNode]]
+"""A title and whose keys stand below it."""
+
 _KEY_CELLS = 14
 _NAME_CELLS = 14
 
@@ -38,9 +41,11 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,question_mark,q", "dismiss", "Close", id="help.close", tooltip="Close")
     ]
 
-    def __init__(self, sections: Sequence[tuple[str, type[DOMNode]]]) -> None:
+    def __init__(self, sections: Sequence[Section], *, hidden: Collection[str] = ()) -> None:
+        """`hidden`: ids of bindings that are left out."""
         super().__init__()
         self._sections = sections
+        self._hidden = hidden
 
     def compose(self) -> ComposeResult:
         yield LineView(id="help")
@@ -55,6 +60,8 @@ class HelpScreen(ModalScreen[None]):
     def _section(self, title: str, owner: type[DOMNode]) -> Iterable[Content]:
         yield Content.styled(title, "bold")
         for binding in own_bindings(owner):
+            if binding.id in self._hidden:
+                continue
             # Two keys that look the same (`+` with and without shift) are one to a person.
             names = dict.fromkeys(self.app.get_key_display(each) for each in _single(binding))
             keys = " ".join(names)
@@ -66,13 +73,18 @@ class HelpScreen(ModalScreen[None]):
         yield Content()
 
 
-SECTIONS: tuple[tuple[str, type[DOMNode]], ...] = (
+WATCHING: tuple[Section, ...] = (
     ("Panes", Dashboard),
     ("Loss chart", LossChart),
     ("Samples", SamplesPane),
     ("Checkpoints", CheckpointsPane),
     ("Lines of text", LineView),
     ("Two audits", ComparisonScreen),
+    ("Help", HelpScreen),
+)
+"""What has keys of its own and changes nothing, with a title; the app adds itself."""
+
+STEERING: tuple[Section, ...] = (
     ("Quit dialog", QuitDialog),
     ("Pivot wizard", WizardScreen),
     ("Arms in the wizard", PolicyTable),
@@ -82,9 +94,8 @@ SECTIONS: tuple[tuple[str, type[DOMNode]], ...] = (
     ("Two runs", CompareScreen),
     ("Choices", Choices),
     ("Thin dialog", ThinDialog),
-    ("Help", HelpScreen),
 )
-"""Whatever has keys of its own, with a title; the app adds itself."""
+"""What a read-only console never shows."""
 
 
 def own_bindings(owner: type[DOMNode]) -> list[Binding]:

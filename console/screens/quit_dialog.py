@@ -6,20 +6,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from console import formatting
-from console.input_guard import InputGuard
 from console.ports import Glance
 from console.run_view import RunView
+from console.screens.framed import put
+from console.screens.guarded import GuardedScreen
 from console.theme import ACCENT, AMBER, DIM, GOOD
 from console.widgets.header_lines import state_content
 from console.widgets.text import foreign
@@ -44,8 +43,8 @@ _ASKING = _Stage((Choice.STOP, Choice.DETACH, Choice.CANCEL), "Leave this run?")
 _STOPPING = _Stage((Choice.DETACH_NOW,), "Stopping")
 
 
-class QuitDialog(ModalScreen[None]):
-    """Ignores input for its first moment and after each change of stage."""
+class QuitDialog(GuardedScreen):
+    """Quiet at first and after each change of stage."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k,shift+tab", "move(-1)", "Up", id="quit.up", tooltip="The choice above"),
@@ -76,9 +75,8 @@ class QuitDialog(ModalScreen[None]):
     cursor: reactive[int] = reactive(0)
 
     def __init__(self, view: RunView, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
+        super().__init__(monotonic=monotonic)
         self._view = view
-        self._guard = InputGuard(monotonic)
         self._stage = _ASKING
         self._problem = ""
         self._newest_before: int | None = None
@@ -91,27 +89,11 @@ class QuitDialog(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.watch(self.app, "glance", self._on_glance, init=False)
-        self._draw()
-        self._await_quiet()
-
-    def on_key(self, event: events.Key) -> None:
-        if not self._guard.lets_through():
-            event.stop()
-            event.prevent_default()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Guard the actions too: keys that were on their way to a widget below the dialog when
-        it opened run its bindings without passing `on_key`.
-        """
-        return action not in ("move", "choose", "cancel") or self._guard.lets_through()
-
-    def on_paste(self, event: events.Paste) -> None:
-        self._guard.close()
-        event.stop()
+        self.begin_quiet()
 
     def watch_cursor(self) -> None:
         if self.is_mounted:
-            self._draw()
+            self.draw_guarded()
 
     def action_move(self, by: int) -> None:
         """Mark the next choice."""
@@ -141,34 +123,21 @@ class QuitDialog(ModalScreen[None]):
     def _enter(self, stage: _Stage) -> None:
         self._stage = stage
         self.set_reactive(QuitDialog.cursor, 0)
-        self._guard.close()
-        self._draw()
-        self._await_quiet()
-
-    def _await_quiet(self) -> None:
-        """Draw once more when the guard opens; a key meanwhile only puts that off."""
-        if self._guard.is_open:
-            self._draw()
-        else:
-            self.set_timer(self._guard.remaining_seconds, self._await_quiet)
+        self.begin_quiet()
 
     def _on_glance(self, glance: Glance) -> None:
         self._view = view = glance.view
         if self._stage is _STOPPING and not view.is_running:
             self.post_message(self.RunEnded())
-        self._draw()
+        self.draw_guarded()
 
-    def _draw(self) -> None:
+    def draw_guarded(self) -> None:
+        """Draw everything: the choices are dim while keys don't count."""
         body = self._stopping_body() if self._stage is _STOPPING else self._asking_body()
         self.query_one("#quit").border_title = self._stage.title
-        self._update("#quit-body", body)
-        self._update("#quit-choices", self._choices())
-        self._update("#quit-hint", self._hint())
-
-    def _update(self, selector: str, content: Content) -> None:
-        static = self.query_one(selector, Static)
-        if not (isinstance(static.content, Content) and static.content.is_same(content)):
-            static.update(content)
+        put(self.query_one("#quit-body", Static), body)
+        put(self.query_one("#quit-choices", Static), self._choices())
+        put(self.query_one("#quit-hint", Static), self._hint())
 
     def _asking_body(self) -> Content:
         view = self._view
@@ -196,7 +165,7 @@ class QuitDialog(ModalScreen[None]):
         return Content("\n").join(lines)
 
     def _choices(self) -> Content:
-        is_open = self._guard.is_open
+        is_open = self.guard.is_open
         lines = []
         for index, choice in enumerate(self._stage.choices):
             is_marked = index == self.cursor
@@ -207,7 +176,7 @@ class QuitDialog(ModalScreen[None]):
         return Content("\n").join(lines)
 
     def _hint(self) -> Content:
-        if not self._guard.is_open:
+        if not self.guard.is_open:
             return Content.styled("keys count in a moment", DIM)
         return Content.styled("↑ ↓ move   Enter choose   Esc close", DIM)
 

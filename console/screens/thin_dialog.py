@@ -4,18 +4,16 @@ import time
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from console import formatting
-from console.input_guard import InputGuard
+from console.screens.guarded import GuardedScreen
 from console.theme import ACCENT, AMBER, DIM
 from console.widgets.line_view import LineView
 from trainer.rundir.retention import Plan
@@ -24,8 +22,8 @@ _CHOICES = ("Cancel", "Delete them")
 _DELETE = 1
 
 
-class ThinDialog(ModalScreen[None]):
-    """Ignores input for its first moment; Cancel is marked at the beginning."""
+class ThinDialog(GuardedScreen):
+    """Quiet at first; Cancel is marked at the beginning."""
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -47,9 +45,8 @@ class ThinDialog(ModalScreen[None]):
     cursor: reactive[int] = reactive(0)
 
     def __init__(self, plan: Plan, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
+        super().__init__(monotonic=monotonic)
         self._plan = plan
-        self._guard = InputGuard(monotonic)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="thin") as box:
@@ -64,27 +61,11 @@ class ThinDialog(ModalScreen[None]):
         view = self.query_one(LineView)
         view.can_focus = False
         view.show_lines(len(lines), lines.__getitem__)
-        self._draw()
-        self._await_quiet()
-
-    def on_key(self, event: events.Key) -> None:
-        if not self._guard.lets_through():
-            event.stop()
-            event.prevent_default()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Guard the actions too: keys that were on their way to a widget below the dialog when
-        it opened run its bindings without passing `on_key`.
-        """
-        return action not in ("move", "choose", "cancel", "scroll") or self._guard.lets_through()
-
-    def on_paste(self, event: events.Paste) -> None:
-        self._guard.close()
-        event.stop()
+        self.begin_quiet()
 
     def watch_cursor(self) -> None:
         if self.is_mounted:
-            self._draw()
+            self.draw_guarded()
 
     def action_move(self, by: int) -> None:
         """Mark the next choice."""
@@ -105,15 +86,9 @@ class ThinDialog(ModalScreen[None]):
             self.post_message(self.DeletionChosen(self._plan))
         self.dismiss()
 
-    def _await_quiet(self) -> None:
-        """Draw once more when the guard opens; a key meanwhile only puts that off."""
-        if self._guard.is_open:
-            self._draw()
-        else:
-            self.set_timer(self._guard.remaining_seconds, self._await_quiet)
-
-    def _draw(self) -> None:
-        is_open = self._guard.is_open
+    def draw_guarded(self) -> None:
+        """Draw the choices, which are dim while keys don't count."""
+        is_open = self.guard.is_open
         lines = []
         for index, choice in enumerate(_CHOICES):
             is_marked = index == self.cursor

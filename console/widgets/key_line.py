@@ -6,6 +6,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
+from console.keys import CHANGING
 from console.theme import ACCENT
 
 
@@ -21,12 +22,18 @@ class KeyLine(Static):
     }
     """
 
+    def __init__(self, *, is_read_only: bool = False) -> None:
+        super().__init__(markup=False)
+        self._hidden = CHANGING if is_read_only else frozenset()
+
     def compose(self) -> ComposeResult:
         self.screen.bindings_updated_signal.subscribe(self, self._draw)
         return []
 
     def _draw(self, screen: Screen[object]) -> None:
-        active = [each for each in screen.active_bindings.values() if each.binding.show]
+        active = [
+            each for each in screen.active_bindings.values() if self._is_offered(each.binding)
+        ]
         # The app's own come last in Textual's order and matter most, then the screen's.
         order = [self.app, screen]
         active.sort(key=lambda each: order.index(each.node) if each.node in order else len(order))
@@ -35,6 +42,9 @@ class KeyLine(Static):
         line = Content("  ").join([self._key(binding) for binding in reversed(keys.values())])
         if not (isinstance(self.content, Content) and self.content.is_same(line)):
             self.update(line)
+
+    def _is_offered(self, binding: Binding) -> bool:
+        return binding.show and binding.id not in self._hidden
 
     def _key(self, binding: Binding) -> Content:
         key = self.app.get_key_display(binding)

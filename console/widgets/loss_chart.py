@@ -50,7 +50,7 @@ class LossChart(Widget, can_focus=True):
         Binding(
             "plus,equals_sign",
             "narrow",
-            "Closer",
+            "Narrower",
             key_display="+",
             id="chart.narrow",
             tooltip="Show fewer steps: the last 10,000, 1,000 or 100",

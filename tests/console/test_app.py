@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from console.run_view import LossPoint, Request, RequestStage, Severity, Status
+from console.run_view import LossPoint, Request, RequestStage, RunView, Severity, Status
 from console.screens.comparison import ComparisonScreen
 from console.screens.dashboard import PANES, Dashboard
-from console.screens.help import SECTIONS, HelpScreen, own_bindings
+from console.screens.help import STEERING, WATCHING, HelpScreen, own_bindings
 from console.screens.pivot.wizard import WizardScreen
 from console.screens.quit_dialog import QuitDialog
 from console.widgets.header import Header
@@ -262,6 +262,29 @@ async def test_read_only_says_so_and_changes_nothing() -> None:
     assert stage.app.return_value is not None
 
 
+@pytest.mark.parametrize("view", [fixed_run.fixed_view(3), fixed_run.stopped_view()])
+async def test_read_only_offers_no_key_that_would_change_the_run(view: RunView) -> None:
+    async with Stage(view, is_read_only=True).opened(160, 45) as stage:
+        await stage.pilot.press("4")
+        last = stage.text().splitlines()[-1]
+        assert "q quit" in last
+        assert "Enter compare" in last
+        for offer in ("c checkpoint", "p pivot", "r resume", "f fork", "t thin"):
+            assert offer not in last
+        await stage.pilot.press("question_mark")
+        lines = help_lines(stage)
+        assert "Detach" in lines
+        for name in ("Checkpoint ", "Pivot", "Resume", "Fork", "Thin", "Quit dialog"):
+            assert name not in lines
+
+
+async def test_read_only_says_why_a_key_does_nothing() -> None:
+    async with Stage(fixed_run.stopped_view(), is_read_only=True).opened() as stage:
+        await stage.pilot.press("r", "p", "4", "f", "t")
+        assert stage.toasts() == ["read-only: nothing is changed from here"] * 4
+    assert stage.operations.calls == []
+
+
 async def test_an_unforeseen_error_of_a_look_is_told_and_looking_goes_on() -> None:
     async with Stage().opened() as stage:
         stage.follower.error = RuntimeError("a [bold]surprise")
@@ -273,14 +296,18 @@ async def test_an_unforeseen_error_of_a_look_is_told_and_looking_goes_on() -> No
         assert "113,960" in stage.text()
 
 
+def help_lines(stage: Stage) -> str:
+    assert isinstance(stage.app.screen, HelpScreen)
+    view = stage.app.screen.query_one(LineView)
+    return "\n".join(view._line(index).plain for index in range(view.line_count))
+
+
 async def test_help_shows_every_binding_of_every_part() -> None:
-    sections = [("", type(Stage().app)), *SECTIONS]
+    sections = [("", type(Stage().app)), *WATCHING, *STEERING]
     bindings = [binding for _, owner in sections for binding in own_bindings(owner)]
     async with Stage().opened(120, 100) as stage:
         await stage.pilot.press("question_mark")
-        assert isinstance(stage.app.screen, HelpScreen)
-        view = stage.app.screen.query_one(LineView)
-        lines = "\n".join(view._line(index).plain for index in range(view.line_count))
+        lines = help_lines(stage)
         await stage.pilot.press("escape")
         assert isinstance(stage.app.screen, Dashboard)
     assert len(bindings) > 30

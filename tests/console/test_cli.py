@@ -1,5 +1,7 @@
 """The command line: verbs, the console's start, mistakes."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +15,8 @@ from console.follow import Follower
 from console.operations import Operations, Outcome
 from console.requests import REQUESTED
 from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
+from tests.tiny import ROOT
+from trainer import __version__
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.state import State, write_state
 
@@ -96,7 +100,12 @@ def test_verbs_without_a_trainer_exit_3(
         (["status", "nowhere"], "nowhere: there is no run"),
         (["status"], "required: RUN"),
         ([], "required: RUN"),
-        (["stauts", "nowhere"], "unrecognized arguments"),
+        (["stauts", "nowhere"], "stauts is no verb; did you mean status?"),
+        (["pivto", "nowhere", "--policy", "x.toml"], "did you mean pivot?"),
+        (["thni", "--yes", "nowhere"], "did you mean thin?"),
+        (["nowhere", "stop"], "stop is a verb and comes first"),
+        (["nowhere", "elsewhere"], "unrecognized arguments: elsewhere"),
+        (["stauts", "--jsno"], "unrecognized arguments: --jsno"),
         (["--read-only", "status"], "the directory is ./status"),
         (["r", "--"], "no command after --"),
         (["r", "--source", "books"], "'books' is not NAME=GLOB"),
@@ -129,6 +138,25 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     for word in ("status", "checkpoint", "stop", "--read-only", "--no-launch", "ANDREA_RUN"):
         assert word in told
     assert main(["stop", "--help"]) == 0
+
+
+def test_version_is_told_with_the_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"andrea-console {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["status", "--json"], ["verify"]])
+def test_a_reader_that_is_gone_ends_the_command_without_a_word(
+    arguments: list[str], run: RunDirectory
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "console", arguments[0], str(run.path), *arguments[1:]]
+    done = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, cwd=ROOT, check=False, text=True
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 @pytest.fixture
@@ -205,6 +233,14 @@ def test_a_launch_that_is_refused_is_noted_on_the_screen(
     run.pivot.write_text("{}")
     assert main([str(run.path)]) == 0
     assert "pivot" in screen[0]["follower"].look().notes[0]
+
+
+def test_a_run_may_be_named_almost_like_a_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: list[dict[str, Any]]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["statsu", "--no-launch"]) == 0
+    assert (tmp_path / "statsu" / "run.toml").exists()
 
 
 def test_a_run_named_like_a_verb_is_reached_by_its_path(

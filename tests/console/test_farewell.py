@@ -35,3 +35,12 @@ def test_a_path_can_be_pasted_into_a_shell() -> None:
 
 def test_before_the_first_look_nothing_is_claimed() -> None:
     assert farewell.detached(None) == "console closed"
+
+
+def test_a_run_that_stops_or_has_ended_is_not_offered_to_be_stopped() -> None:
+    status = Status(word="stopping", severity=Severity.BUSY)
+    stopping = farewell.detached(replace(fixed_run.fixed_view(1), status=status))
+    assert "stopping at step 113,942; the trainer ends by itself" in stopping
+    ended = farewell.detached(fixed_run.stopped_view())
+    for words in (stopping, ended):
+        assert words.endswith("\ncome back with: andrea-console runs/v3")

@@ -199,6 +199,20 @@ def test_steps_trained_again_count_from_the_state_not_from_old_records(
     assert [mark.label for mark in view.marks] == ["start 2"]
 
 
+def test_the_loss_is_that_of_the_step_that_is_shown(
+    follower: Follower, losses: RecordArray, held: Callable[..., None]
+) -> None:
+    for step in (*range(1, 130), *range(131, 155)):
+        losses.append(record(step, loss=step / 8, ema=step / 16))
+    shown = []
+    for step in (120, 130, 154, 155):
+        held(step=step, attempt=2)
+        view = follower.look()
+        shown.append((view.step, view.last and (view.last.loss, view.last.ema)))
+    # The record of step 130 is missing; that of step 155 is not read yet.
+    assert shown == [(120, (15.0, 7.5)), (130, None), (154, (19.25, 9.625)), (155, (19.25, 9.625))]
+
+
 def test_a_proven_replay_is_a_note(follower: Follower, held: Callable[..., None]) -> None:
     held(replay=Replay(first_step=101, last_step=154, proven=54), notes=("a repaired tail",))
     assert follower.look().notes == (

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from console.history import History
-from console.run_view import Mark, MarkKind
+from console.run_view import LossPoint, Mark, MarkKind
 
 
 def record(step: int, **fields: Any) -> dict[str, Any]:
@@ -67,3 +67,15 @@ def test_records_without_a_usable_step_are_left_out() -> None:
     last = history.last_point()
     assert last is not None
     assert (last.step, last.loss, last.ema, last.nonfinite) == (3, None, None, "")
+
+
+def test_a_step_has_the_point_of_its_last_record_and_one_that_is_missing_has_none() -> None:
+    bad = {"loss": None, "nonfinite": {"loss": "NaN"}}
+    history = folded(record(1), record(2, **bad), record(4), record(5, arm="a"))
+    history.add([record(1, attempt=2, loss=4.0)])
+    assert history.point_at(1) == LossPoint(step=1, loss=4.0, ema=5.1)
+    assert history.point_at(2) == LossPoint(step=2, loss=None, ema=5.1)
+    assert history.point_at(3) is None
+    assert history.point_at(4) == LossPoint(step=4, loss=5.0, ema=5.1)
+    assert history.point_at(6) == history.last_point()
+    assert History().point_at(1) is None

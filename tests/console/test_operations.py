@@ -9,7 +9,7 @@ import pytest
 
 from console.follow import Follower
 from console.operations import Operations
-from console.process import Ask, LaunchedTrainer, presence_of
+from console.process import Ask, LaunchedTrainer, Liveness, Presence, presence_of
 from console.run_view import RequestStage
 from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
 from trainer.rundir.checkpoint import checkpoint_bytes, checkpoint_name
@@ -160,6 +160,24 @@ def test_launch_refuses_a_second_trainer(run: RunDirectory, start: Start) -> Non
     adopted = operations.adopt_or_launch()
     assert adopted.ok
     assert adopted.message == f"watching the trainer (pid {launched.pid})"
+
+
+def test_of_two_launches_at_once_the_second_is_noted_as_refused(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have looked, and seen nobody, before either starts a trainer."""
+    nobody = Presence(liveness=Liveness.NOBODY)
+    monkeypatch.setattr("console.operations.presence_of", lambda run: nobody)
+    monkeypatch.setattr("console.process.own_command", lambda run: ["sleep", "600"])
+    first, second = Operations(run), Operations(run)
+    assert first.launch().ok
+    assert first.launched is not None
+    refusal = second.launch()
+    assert "another trainer holds this run" in refusal.message
+    assert f"pid {first.launched.pid}" in refusal.message
+    assert second.launched is None
+    assert [action["ok"] for action in actions(run)] == [True, False]
+    first.launched.kill()
 
 
 def test_a_trainer_that_has_not_locked_yet_is_starting_and_not_started_twice(

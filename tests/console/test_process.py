@@ -80,6 +80,21 @@ def test_signals_blocked_over_exec_stay_pending_and_harmless(
     assert "took it" in run.log.read_text()
 
 
+def test_own_trainer_holds_the_run_from_its_launch_on(run: RunDirectory, own_package: Path) -> None:
+    (own_package / "__main__.py").write_text("import time\nwhile True: time.sleep(60)")
+    launched = launch_trainer(run)
+    try:
+        presence = process.presence_of(run)
+        assert presence.liveness is Liveness.ALIVE
+        assert presence.holder is not None
+        assert presence.holder.pid == launched.pid
+        with pytest.raises(LockedError, match=str(launched.pid)):
+            launch_trainer(run)
+    finally:
+        launched.kill()
+    assert process.presence_of(run).liveness is Liveness.NOBODY
+
+
 def test_foreign_command_has_the_run_an_open_mask_and_the_lock(
     run: RunDirectory, tmp_path: Path
 ) -> None:

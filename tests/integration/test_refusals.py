@@ -61,6 +61,20 @@ def test_setting_that_never_trained_can_be_changed(
     assert trainer(run) == Exit.FINISHED
 
 
+@pytest.mark.parametrize(
+    ("key", "line"),
+    [("train.device", 'device = "cuda:99"'), ("train.precision", 'precision = "bf16"')],
+)
+def test_device_and_precision_are_refused_before_anything_is_made_of_the_sources(
+    key: str, line: str, tmp_path: Path, trainer: Callable[[RunDirectory], int]
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    edit(run, 'device = "cpu"', line if "device" in line else f'device = "cpu"\n{line}')
+    assert trainer(run) == Exit.USAGE
+    assert key in state_of(run).reason
+    assert not [path for path in (run.tokenizer, run.tokens, run.loss) if path.exists()]
+
+
 def test_lost_state_is_told(run: RunDirectory) -> None:
     run.state.unlink()
     train_here(run)

@@ -83,6 +83,13 @@ def test_the_holder_is_this_very_process(path: Path) -> None:
     assert holder_of(path) is None
 
 
+def test_two_identities_written_at_once_are_read_as_the_first(path: Path) -> None:
+    lock = TrainerLock(path)
+    path.write_bytes(path.read_bytes() * 2)
+    assert holder_of(path) == Holder(**_identity())
+    lock.release()
+
+
 def test_a_second_trainer_in_the_same_process_is_refused(path: Path) -> None:
     lock = TrainerLock(path)
     for _ in range(3):

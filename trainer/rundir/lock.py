@@ -140,7 +140,8 @@ def _request(kind: int) -> bytes:
 
 def _parse_holder(data: bytes) -> Holder:
     try:
-        written = orjson.loads(data)
+        # Launcher and trainer, which share the descriptor, may both have written at once.
+        written = orjson.loads(data.partition(b"\n")[0])
         return Holder(
             pid=int(written["pid"]),
             start_time=int(written["start_time"]),

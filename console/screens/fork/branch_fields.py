@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from console.branching import Asked, Branch, Order, branch_of
-from console.screens.guarded import put
+from console.screens.framed import put
 from console.theme import AMBER
 from console.widgets.fields import LabelledField, TextField
 from console.widgets.text import foreign

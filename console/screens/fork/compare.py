@@ -15,7 +15,7 @@ from textual.widgets import Static
 from console.axis import Scale
 from console.plot import Look
 from console.screens.fork.compare_lines import comparison_lines
-from console.screens.guarded import put
+from console.screens.framed import put
 from console.side_by_side import SideBySide
 from console.theme import DIM, RED
 from console.widgets.line_view import LineView

@@ -12,7 +12,7 @@ from textual.message import Message
 from console import formatting
 from console.branching import Asked, Grown, Order
 from console.screens.fork.branch_fields import BranchFields
-from console.screens.guarded import GuardedScreen
+from console.screens.framed import FramedScreen
 from console.screens.pivot.step import wrapped
 from console.theme import DIM, GOOD, RED
 from console.widgets.choices import Choice, Choices
@@ -42,10 +42,9 @@ _COMPARE = Choice(
 _CLOSE = Choice(key=CLOSE, text="Back to the dashboard", explained="branches under way go on")
 
 
-class ForkScreen(GuardedScreen):
+class ForkScreen(FramedScreen):
     """Asks first; then draws what the app tells of the branches."""
 
-    GUARDED_ACTIONS = frozenset({"dismiss"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", id="fork.close", tooltip="Close; nothing is stopped"),
         Binding("down", "app.focus_next", "Next field", id="fork.down", tooltip="The field below"),

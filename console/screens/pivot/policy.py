@@ -21,7 +21,7 @@ from console.pivot_draft import (
     name_mistake,
     preview_of,
 )
-from console.screens.guarded import put
+from console.screens.framed import put
 from console.screens.pivot.policy_table import PolicyTable
 from console.screens.pivot.step import Step
 from console.theme import AMBER, DIM

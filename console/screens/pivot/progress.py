@@ -14,7 +14,7 @@ from textual.message import Message
 from console import formatting
 from console.pivot_desk import PivotDesk
 from console.pivot_story import Story
-from console.screens.guarded import GuardedScreen
+from console.screens.framed import FramedScreen
 from console.screens.pivot.progress_lines import CONTINUE, ROLL_BACK, choices_of, story_lines
 from console.screens.pivot.step import PROGRESS, steps_line
 from console.widgets.choices import Choices
@@ -26,10 +26,9 @@ _ROWS_AROUND = 7
 """Of the frame; the choices come to that."""
 
 
-class ProgressScreen(GuardedScreen):
+class ProgressScreen(FramedScreen):
     """Draws the app's story of the pivot; where nobody walks it, offers to continue or go back."""
 
-    GUARDED_ACTIONS = frozenset({"dismiss", "scroll"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", id="progress.close", tooltip="The pivot goes on"),
         Binding("pageup", "scroll(-1)", "Up", id="progress.up", tooltip="The facts above"),

@@ -13,7 +13,7 @@ from console import formatting
 from console.input_guard import InputGuard
 from console.pivot_plan import Plan
 from console.run_view import RunView
-from console.screens.guarded import put
+from console.screens.framed import put
 from console.screens.pivot.step import Step, wrapped
 from console.theme import AMBER, DIM, GOOD, RED
 from console.widgets.fields import ConfirmField

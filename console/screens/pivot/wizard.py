@@ -16,7 +16,7 @@ from console.pivot_draft import change_of, size_words
 from console.pivot_plan import Plan
 from console.pivot_story import Story
 from console.ports import Glance
-from console.screens.guarded import GuardedScreen
+from console.screens.framed import FramedScreen
 from console.screens.pivot.policy import Policy
 from console.screens.pivot.preconditions import Preconditions
 from console.screens.pivot.review import Review
@@ -28,10 +28,9 @@ from trainer.rundir.pivot import Pivot
 _STEPS = ("#pivot-preconditions", "#pivot-policy", "#pivot-when", "#pivot-review")
 
 
-class WizardScreen(GuardedScreen):
+class WizardScreen(FramedScreen):
     """Changes nothing until the review is confirmed."""
 
-    GUARDED_ACTIONS = frozenset({"next", "back", "cancel"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "next", "Next", id="pivot.next", tooltip="The next step"),
         Binding("b", "back", "Back", id="pivot.back", tooltip="The step before"),
@@ -147,7 +146,7 @@ class WizardScreen(GuardedScreen):
         for index, selector in enumerate(_STEPS):
             self.query_one(selector).display = index == at
         self.say("")
-        self.draw_frame()
+        self.draw_guarded()
         if at == REVIEW:
             self.begin_quiet()
         elif self.guard.is_open:
