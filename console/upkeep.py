@@ -135,6 +135,12 @@ def print_service(run: RunDirectory, arguments: argparse.Namespace) -> int:
         f" {systemctl} enable --now {path.name}",
         file=sys.stderr,
     )
+    if settings.trainer.restart:
+        print(
+            f"set trainer.restart = false in {run.settings}: with this unit it is systemd that"
+            " starts a crashed trainer again, and the console would do it too",
+            file=sys.stderr,
+        )
     return 0
 
 

@@ -59,3 +59,14 @@ def test_verb_prints_the_unit_and_where_it_goes(
     printed = capsys.readouterr()
     assert f'"-P" "-m" "trainer" "{run.path}"' in printed.out
     assert "/etc/systemd/system/andrea-run.service" in printed.err
+    assert "trainer.restart" not in printed.err
+
+
+def test_service_tells_of_the_console_that_restarts_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, _ = ensure_run(tmp_path / "run", preset="demo")
+    text = run.settings.read_text()
+    run.settings.write_text(text.replace("restart = false", "restart = true"))
+    assert main(["service", str(run.path)]) == 0
+    assert "set trainer.restart = false" in capsys.readouterr().err
