@@ -65,8 +65,8 @@ def test_verb_prints_the_unit_and_where_it_goes(
 def test_service_tells_of_the_console_that_restarts_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run, _ = ensure_run(tmp_path / "run", preset="demo")
-    text = run.settings.read_text()
-    run.settings.write_text(text.replace("restart = false", "restart = true"))
+    run = make_tiny_run(tmp_path / "run")
+    with run.settings.open("a") as file:
+        file.write("[trainer]\nrestart = true\n")
     assert main(["service", str(run.path)]) == 0
     assert "set trainer.restart = false" in capsys.readouterr().err
