@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -49,6 +50,8 @@ class PtyProgram:
         self._process.terminate()
         while self._process.poll() is None:
             self.pump(0.05)
+        for pid in self._pids():  # what outlives the program that started it
+            os.kill(pid, signal.SIGKILL)
         os.close(self._terminal)
 
     @property
