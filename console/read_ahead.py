@@ -5,6 +5,7 @@ Textual: in two processes they take half the time, and the screen answers keys m
 """
 
 import contextlib
+import fcntl
 import multiprocessing
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.records import RecordTail
 
 WORTH_A_CHILD_BYTES = 8 << 20
+_PIPE_BYTES = 1 << 20
+"""A history is some megabytes: through the default 64 KiB they take twice the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,8 @@ class ReadAhead:
     def __init__(self, path: Path) -> None:
         context = multiprocessing.get_context("fork")
         self._receiver, sender = context.Pipe(duplex=False)
+        with contextlib.suppress(OSError):  # more than this user may have: slower, no more
+            fcntl.fcntl(sender.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._child = context.Process(target=_send, args=(path, sender), daemon=True)
         self._child.start()
         sender.close()
