@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import shlex
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -39,8 +40,10 @@ class LossHistory:
         self._array.records = []
         self.nonfinite_steps = nonfinite_steps(loaded.records)
         """Where earlier starts have stopped; all attempts."""
-        self._past = [record for number, record in records.items() if number <= step]
-        self._ahead = {number: record for number, record in records.items() if number > step}
+        numbers = list(records)
+        n_past = bisect_right(numbers, step)
+        self._past = list(records.values())[:n_past]
+        self._ahead = {number: records[number] for number in numbers[n_past:]}
         self.ema = _float(self._past[-1], "ema") if self._past else None
         self.step = step
         """The last step that the history knows, on file or waiting for room."""

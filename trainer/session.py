@@ -18,7 +18,7 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
 from trainer.rundir.outcomes import Exit, HistoryError, RunError, SaveError
 from trainer.rundir.pivot import hold_wanted
-from trainer.rundir.records import Repair
+from trainer.rundir.records import Repair, without_collector
 from trainer.rundir.run_toml import flat_settings
 from trainer.rundir.settings import Settings
 from trainer.rundir.state import State
@@ -40,7 +40,8 @@ def run_trainer(
     Raises the errors of `outcomes`; whatever ends it, the files are as the contract says.
     """
     try:
-        training = _open(run, settings, before, reporter, signals)
+        with without_collector():
+            training = _open(run, settings, before, reporter, signals)
     except StopRequested:
         reporter.now(reason="stopped while starting; nothing was trained, nothing to save")
         return signals.stop_exit or Exit.TERMINATED

@@ -25,6 +25,7 @@ from trainer.reporter import Reporter
 from trainer.rundir.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.record_lines import encode_record
+from trainer.rundir.records import without_collector
 from trainer.rundir.state import State
 from trainer.signals import Signals
 
@@ -199,8 +200,9 @@ def history_start(options: Namespace) -> None:
         path = Path(directory) / ".loss.json"
         write_history(path)
         times = {"open and check": Times(), "fold the bandit": Times(), "count the rows": Times()}
-        for _ in range(3):
-            fold_once(path, times)
+        for _ in range(options.repeats):
+            with without_collector():  # as in a start
+                fold_once(path, times)
         rows = [[name, *taken.cells()] for name, taken in times.items()]
         total = sum(taken.median for taken in times.values())
         rows.append(["together (≤ 0.5 s)", duration(total), "", ""])

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def draw_rows(
 def rows_given(records: Iterable[Mapping[str, Any]], *, context: int) -> Counter[str]:
     """Rows that each arm has given, from the whole loss history (all phases, a step once)."""
     given: Counter[str] = Counter()
-    counted = Counter((record["arm"], record["tokens"]) for record in records)
+    counted = Counter(map(itemgetter("arm", "tokens"), records))
     for (arm, tokens), n_records in counted.items():
         given[arm] += n_records * (tokens // context)
     return given
