@@ -68,6 +68,7 @@ class ConsoleApp(SteeringApp):
         self._operations = operations
         self._changes = changes
         self._looking = asyncio.Lock()
+        self._is_leaving = False
 
     @property
     def view(self) -> RunView | None:
@@ -82,7 +83,12 @@ class ConsoleApp(SteeringApp):
             self.look_for_pivot()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what the run can take: a checkpoint while it runs, a resume while it doesn't."""
+        """Offer what the run can take: a checkpoint while it runs, a resume while it doesn't.
+
+        Nothing once the console leaves: what is typed ahead finds no screens to act on.
+        """
+        if self._is_leaving:
+            return False
         if action in ("checkpoint", "resume") and self.view is not None:
             return self.view.is_running is (action == "checkpoint")
         return True
@@ -200,11 +206,15 @@ class ConsoleApp(SteeringApp):
 
     def on_quit_dialog_run_ended(self) -> None:
         if self.view is not None:
-            self.exit(farewell.stopped(self.view))
+            self._leave(farewell.stopped(self.view))
 
     def action_detach(self) -> None:
         """Leave; the trainer isn't touched."""
-        self.exit(farewell.detached(self.view))
+        self._leave(farewell.detached(self.view))
+
+    def _leave(self, words: str) -> None:
+        self._is_leaving = True
+        self.exit(words)
 
     def action_help(self) -> None:
         """Show all keys."""

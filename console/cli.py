@@ -121,7 +121,7 @@ def _restarter(operations: Operations, parsed: argparse.Namespace) -> Restarter:
     return Restarter(
         is_wanted=is_wanted,
         look=operations.look_for_crash,
-        launch=operations.launch,
+        launch=operations.restart,
         monotonic=time.monotonic,
     )
 
@@ -143,10 +143,21 @@ def _parse_console(arguments: list[str]) -> tuple[argparse.Namespace, tuple[str,
         parser.error(f"{parsed.run} is a verb and comes first; the directory is ./{parsed.run}")
     if unknown:
         parser.error(_about(parsed.run, unknown))
+    _require_no_typo(parser, parsed.run)
     if "--" in arguments and not command:
         parser.error("no command after --")
     parsed.run = Path(parsed.run)
     return parsed, command
+
+
+def _require_no_typo(parser: argparse.ArgumentParser, run: str) -> None:
+    """A mistyped verb alone would make a run of that name, and train it."""
+    nearest = difflib.get_close_matches(run, VERBS, n=1, cutoff=0.75)
+    if nearest and "/" not in run and not Path(run).exists():
+        parser.error(
+            f"{run} is no verb and no run; did you mean {nearest[0]}?"
+            f" A new run of that name is made by ./{run}"
+        )
 
 
 def _about(first: str, unknown: list[str]) -> str:

@@ -76,6 +76,10 @@ class Operations:
         """Start a trainer; refused where one lives, a pivot is half done, or no step is left."""
         return self._guarded("launch", self._launch)
 
+    def restart(self) -> Outcome:
+        """The same after a crash, by nobody's key: the log of actions tells them apart."""
+        return self._guarded("restart", self._launch)
+
     def checkpoint(self) -> Outcome:
         """Ask for a checkpoint after the step under way; once, until that one is answered."""
         return self._guarded("checkpoint", self._checkpoint)

@@ -89,7 +89,7 @@ def outlook(restarts: Restarts, now: float) -> str:
         )
     left_seconds = max(restarts.due_at - now, 0.0)
     tens = math.ceil(left_seconds / _COUNTDOWN_SECONDS) * _COUNTDOWN_SECONDS
-    when = f"in {tens} s" if tens else "now"
+    when = f"within {tens} s" if tens else "now"
     return f"starts again {when} (crash {restarts.crashes} of {MOST_CRASHES})"
 
 

@@ -102,7 +102,12 @@ def first_state(run: RunDirectory, before: State | None) -> State:
     state = State(phase=run.current_phase(), pid=os.getpid())
     if before is None:
         return state
-    return replace(state, settings=before.settings, environment=before.environment)
+    return replace(
+        state,
+        attempt=before.attempt,
+        settings=before.settings,
+        environment=before.environment,
+    )
 
 
 def start(

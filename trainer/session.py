@@ -21,7 +21,7 @@ from trainer.rundir.pivot import hold_wanted
 from trainer.rundir.records import Repair, without_collector
 from trainer.rundir.run_toml import flat_settings
 from trainer.rundir.settings import Settings
-from trainer.rundir.state import State
+from trainer.rundir.state import ENDED, State
 from trainer.signals import Signals, StopRequested
 
 
@@ -82,6 +82,10 @@ def _open(
     signals: Signals,
 ) -> Training:
     signals.stop_if_asked()
+    if before is not None and before.doing and before.doing not in ENDED:
+        reporter.say(
+            f"the trainer before ended without a word at step {before.step:,} ({before.doing})"
+        )
     place(settings.train)  # raises now, not after minutes of tokenizing
     for name in remove_leftovers(run):
         reporter.say(f"removed {name}, which a killed process left half written")
@@ -94,7 +98,9 @@ def _open(
     step = newest.step if newest else 0
     history = LossHistory(run.loss, step, checkpoints=inventory.checkpoints)
     _tell_repair(reporter, history.repair)
-    reporter.now(attempt=history.attempt, step=step, detail="preparing the sources")
+    # A start that only proves records anew leaves no record of its own: the state counts it.
+    attempt = max(history.attempt, before.attempt + 1 if before else 1)
+    reporter.now(attempt=attempt, step=step, detail="preparing the sources")
     feed = _open_feed(run, settings, before, history, reporter, signals)
     reporter.now(detail="building the model")
     engine = _open_engine(settings, newest)

@@ -100,6 +100,7 @@ def test_verbs_without_a_trainer_exit_3(
         (["status", "nowhere"], "nowhere: there is no run"),
         (["status"], "required: RUN"),
         ([], "required: RUN"),
+        (["stauts"], "stauts is no verb and no run; did you mean status?"),
         (["stauts", "nowhere"], "stauts is no verb; did you mean status?"),
         (["pivto", "nowhere", "--policy", "x.toml"], "did you mean pivot?"),
         (["thni", "--yes", "nowhere"], "did you mean thin?"),
@@ -239,7 +240,8 @@ def test_a_run_may_be_named_almost_like_a_verb(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: list[dict[str, Any]]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["statsu", "--no-launch"]) == 0
+    assert main(["./statsu", "--no-launch"]) == 0
+    assert main(["statsu", "--no-launch"]) == 0, "it is there now"
     assert (tmp_path / "statsu" / "run.toml").exists()
 
 
@@ -254,9 +256,9 @@ def test_a_run_named_like_a_verb_is_reached_by_its_path(
 @pytest.mark.parametrize(
     ("is_set", "options", "outlook"),
     [
-        (True, (), "starts again in 10 s (crash 1 of 3)"),
+        (True, (), "starts again within 10 s (crash 1 of 3)"),
         (False, (), ""),
-        (False, ("--restart",), "starts again in 10 s (crash 1 of 3)"),
+        (False, ("--restart",), "starts again within 10 s (crash 1 of 3)"),
         (True, ("--no-launch",), ""),
     ],
 )

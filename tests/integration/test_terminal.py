@@ -158,3 +158,16 @@ def test_killed_trainer_is_shown_as_failed_and_what_it_left(
     os.kill(trainer_pid(run), signal.SIGKILL)
     screen = terminal.wait_for("only", "✖ failed")
     assert "no checkpoint yet" in screen
+
+
+@pytest.mark.parametrize("ahead", ["p", "?", "q"])
+def test_a_key_typed_ahead_of_the_end_finds_nothing_to_open(
+    terminal: Terminal, run: RunDirectory, ahead: str
+) -> None:
+    terminal.console("first", run.path)
+    terminal.wait_for("first", "● training")
+    pid = trainer_pid(run)
+    terminal.press("first", "d", ahead)
+    terminal.wait_for("first", "ended 0")
+    assert "Traceback" not in terminal.screen("first")
+    assert_goes_on(run, pid)
