@@ -116,6 +116,14 @@ def test_stop_saves_and_ends_and_a_second_press_sends_nothing(
     assert n_checkpoints(run) == 1
 
 
+def test_a_start_after_a_crash_has_its_own_word_in_the_log(run: RunDirectory) -> None:
+    run.pivot.write_text("{}")
+    outcome = Operations(run).restart()
+    (action,) = actions(run)
+    assert (action["action"], action["ok"]) == ("restart", False)
+    assert "pivot" in outcome.message
+
+
 def test_nothing_running_is_an_outcome_not_an_error(run: RunDirectory) -> None:
     operations = Operations(run)
     for outcome in (operations.checkpoint(), operations.stop()):

@@ -134,6 +134,23 @@ def test_replay_that_differs_is_appended_under_its_attempt(tmp_path: Path) -> No
     assert canonical(strict_json(run.loss))[9]["loss"] == altered["loss"]
 
 
+def test_every_start_has_a_number_of_its_own_and_tells_of_a_crash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    numbers = []
+    for step in (10, 9):  # the second start proves step 9 anew, and leaves no record
+        with pytest.raises(Crashed):
+            train_here(run, {step: crash})
+        state = read_state(run.state)
+        assert state is not None
+        numbers.append(state.attempt)
+    assert {record["attempt"] for record in strict_json(run.loss)} == {1}
+    train_here(run)
+    assert [*numbers, strict_json(run.loss)[-1]["attempt"]] == [1, 2, 3]
+    assert capsys.readouterr().out.count("the trainer before ended without a word at step") == 2
+
+
 def test_resume_and_stop_at_once_appends_nothing(tmp_path: Path) -> None:
     run = make_tiny_run(tmp_path / "run")
     train_here(run, {8: ask_stop})
