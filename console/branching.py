@@ -10,6 +10,7 @@ from console import formatting
 from console.elsewhere import in_child
 from console.process import LaunchedTrainer, exit_words, launch_trainer
 from trainer.rundir.actions import log_action
+from trainer.rundir.bases import forks_of
 from trainer.rundir.fork import make_fork
 from trainer.rundir.last_record import last_record
 from trainer.rundir.layout import RunDirectory
@@ -105,8 +106,7 @@ class Branching:
 
     def forks(self) -> tuple[str, ...]:
         """Names of the forks of this run that lie beside it, the newest last."""
-        files = self.run.path.resolve().parent.glob(f"*/{self.run.fork.name}")
-        found = [path for path in files if f'"parent": "{self.run.name}"' in _text(path)]
+        found = [path for path, _ in forks_of(self.run)]
         return tuple(path.parent.name for path in sorted(found, key=lambda p: p.stat().st_mtime))
 
     def grow(self, asked: Asked) -> Iterator[tuple[Grown, ...]]:
@@ -186,10 +186,3 @@ def _with(
 ) -> tuple[Grown, ...]:
     changed = replace(grown[index], words=words, path=path)
     return (*grown[:index], changed, *grown[index + 1 :])
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

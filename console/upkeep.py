@@ -13,6 +13,7 @@ from console.operations import Operations
 from console.process import own_command, own_environment
 from console.replay import replay
 from console.report import NEEDS_ATTENTION
+from console.verb import say
 from trainer.rundir.checkpoint import checkpoint_bytes
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SaveError, SettingsError
@@ -130,16 +131,13 @@ def print_service(run: RunDirectory, arguments: argparse.Namespace) -> int:
     print(text, end="")
     path = service.unit_path(run, is_system=arguments.system)
     systemctl = "systemctl" if arguments.system else "systemctl --user"
-    print(
-        f"write it to {path}, then: {systemctl} daemon-reload;"
-        f" {systemctl} enable --now {path.name}",
-        file=sys.stderr,
+    say(
+        f"write it to {path}, then: {systemctl} daemon-reload; {systemctl} enable --now {path.name}"
     )
     if settings.trainer.restart:
-        print(
+        say(
             f"set trainer.restart = false in {run.settings}: with this unit it is systemd that"
-            " starts a crashed trainer again, and the console would do it too",
-            file=sys.stderr,
+            " starts a crashed trainer again, and the console would do it too"
         )
     return 0
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,14 +16,6 @@ from trainer.rundir.pivot import read_pivot
 from trainer.rundir.run_toml import load_settings
 
 pytestmark = [needs_tmux, pytest.mark.timeout(300)]
-
-
-@pytest.fixture
-def terminal() -> Iterator[Terminal]:
-    with tempfile.TemporaryDirectory(prefix="andrea") as folder:  # a socket's path must be short
-        terminal = Terminal(Path(folder) / "tmux")
-        yield terminal
-        terminal.close()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,14 +19,6 @@ from trainer.rundir.records import RecordTail
 from trainer.rundir.state import read_state
 
 pytestmark = needs_tmux
-
-
-@pytest.fixture
-def terminal() -> Iterator[Terminal]:
-    with tempfile.TemporaryDirectory(prefix="andrea") as folder:  # a socket's path must be short
-        terminal = Terminal(Path(folder) / "tmux")
-        yield terminal
-        terminal.close()
 
 
 @pytest.fixture

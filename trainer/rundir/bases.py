@@ -24,10 +24,16 @@ def _bases(run: RunDirectory) -> Iterator[tuple[Any, str]]:
         held = _read(path).get("held")
         yield held.get("step") if isinstance(held, dict) else None, "a pivot's base"
     yield _read(run.fork).get("step"), "the fork's base"
+    for path, written in forks_of(run):
+        yield written.get("step"), f"the base of the fork {path.parent.name}"
+
+
+def forks_of(run: RunDirectory) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The `fork.json` of each fork that lies beside its parent, and what is written there."""
     for path in run.path.resolve().parent.glob(f"*/{run.fork.name}"):
         written = _read(path)
         if written.get("parent") == run.name:
-            yield written.get("step"), f"the base of the fork {path.parent.name}"
+            yield path, written
 
 
 def _read(path: Path) -> dict[str, Any]:
