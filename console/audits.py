@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from console.reading import read_news
-from console.record_fields import number, step_of, whole, words
 from console.run_view import Audit
 from trainer.rundir.checkpoint import checkpoint_name
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.record_fields import number, step_of, whole, words
 from trainer.rundir.records import RecordTail
 
 

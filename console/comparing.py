@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from console.pairing import Paired, pair, verdict
-from console.record_fields import number, step_of, words
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.record_fields import number, step_of, words
 from trainer.rundir.records import Record, canonical, load_records
 from trainer.rundir.run_toml import flat_settings, load_settings
 

@@ -24,6 +24,7 @@ from console.series import Series
 from console.watching import wakes
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
+from trainer.rundir.loss_record import read_loss_records
 from trainer.rundir.records import RecordTail
 from trainer.rundir.settings import Settings
 from trainer.rundir.state import Save, State, read_state
@@ -62,7 +63,7 @@ class Follower:
         """A child that reads the history so far, if one was started."""
         self.restarter: Restarter | None = None
         """Starts a crashed trainer again, and knows when; None where nothing does."""
-        self._tail = RecordTail(run.loss)
+        self._tail = RecordTail(run.loss, read_loss_records)
         self._history = History()
         self._history_version = 0
         self._damaged_lines = 0

@@ -6,14 +6,12 @@ What a new record costs does not depend on how many came before it.
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from console.record_fields import nonfinite, number, step_of, whole, words
 from console.run_view import LossPoint, Mark, MarkKind
 from console.series import Series
-from trainer.rundir.records import Record
+from trainer.rundir.loss_record import LossRecord
 
 PACE_RECORDS = 200
 """How many of the newest records the pace is taken from."""
@@ -24,9 +22,9 @@ class History:
 
     def __init__(self) -> None:
         self.series = Series()
-        self.recent: deque[Record] = deque(maxlen=PACE_RECORDS)
+        self.recent: deque[LossRecord] = deque(maxlen=PACE_RECORDS)
         """The newest records, in file order."""
-        self.newest: Record | None = None
+        self.newest: LossRecord | None = None
         """The last record of the file that tells its step."""
         self.attempt: int | None = None
         self.phase: int | None = None
@@ -36,51 +34,45 @@ class History:
         self._is_marked_anew = False
         self._is_last_nonfinite = self._is_any_nonfinite = False
 
-    def add(self, records: Sequence[Record]) -> None:
+    def add(self, records: Sequence[LossRecord]) -> None:
         """Fold new records; those without a step are left out."""
         steps: list[int] = []
-        losses: list[float] = []
-        emas: list[float] = []
-        newest = self.newest
+        told: list[LossRecord] = []
         for record in records:
-            step = step_of(record)
-            if step is None:
+            if (step := record.step) is None:
                 continue
-            loss, ema = number(record, "loss"), number(record, "ema")
             steps.append(step)
-            losses.append(math.nan if loss is None else loss)
-            emas.append(math.nan if ema is None else ema)
-            newest = record
-            if record.get("attempt") != self.attempt or record.get("phase") != self.phase:
+            told.append(record)
+            if record.attempt != self.attempt or record.phase != self.phase:
                 self._mark_changes(step, record)
-            if loss is None or self._is_any_nonfinite:
-                self._mark_nonfinite(step, loss, record)
-        if steps:
-            self.newest = newest
-            self.recent.extend(records[-PACE_RECORDS:])
+            if record.loss is None or self._is_any_nonfinite:
+                self._mark_nonfinite(step, record)
+        if told:
+            self.newest = told[-1]
+            self.recent.extend(told[-PACE_RECORDS:])
+            losses, emas = [record.loss for record in told], [record.ema for record in told]
             self.series.append_many(steps, losses, emas)
         if self._is_marked_anew:
             self._is_marked_anew = False
             self.marks = tuple(sorted(self._marks.values(), key=lambda mark: mark.step))
 
-    def _mark_changes(self, step: int, record: Record) -> None:
-        attempt, phase = whole(record, "attempt"), whole(record, "phase")
-        if attempt is not None:
-            if self.attempt not in (None, attempt):
-                self._mark(step, MarkKind.RESTART, f"start {attempt}")
-            self.attempt = attempt
-        if phase is not None:
-            if self.phase not in (None, phase):
-                self._mark(step, MarkKind.PHASE, f"phase {phase}")
-            self.phase = phase
+    def _mark_changes(self, step: int, record: LossRecord) -> None:
+        if record.attempt is not None:
+            if self.attempt not in (None, record.attempt):
+                self._mark(step, MarkKind.RESTART, f"start {record.attempt}")
+            self.attempt = record.attempt
+        if record.phase is not None:
+            if self.phase not in (None, record.phase):
+                self._mark(step, MarkKind.PHASE, f"phase {record.phase}")
+            self.phase = record.phase
 
-    def _mark_nonfinite(self, step: int, loss: float | None, record: Record) -> None:
+    def _mark_nonfinite(self, step: int, record: LossRecord) -> None:
         """Mark the first of a row of losses that are no numbers; a replay may take it back."""
-        name = nonfinite(record, "loss") if loss is None else ""
+        name = record.nonfinite_of("loss") if record.loss is None else ""
         if name and not self._is_last_nonfinite:
             self._mark(step, MarkKind.NONFINITE, name)
             self._is_any_nonfinite = True
-        elif loss is not None and (step, MarkKind.NONFINITE) in self._marks:
+        elif record.loss is not None and (step, MarkKind.NONFINITE) in self._marks:
             del self._marks[step, MarkKind.NONFINITE]
             self._is_marked_anew = True
         self._is_last_nonfinite = bool(name)
@@ -108,14 +100,14 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def loss_point(record: dict[str, Any]) -> LossPoint:
-    """A loss record; fields that are missing or of a wrong type are unknown."""
+def loss_point(record: LossRecord) -> LossPoint:
+    """A record as it is shown."""
     return LossPoint(
-        step=step_of(record) or 0,
-        loss=number(record, "loss"),
-        ema=number(record, "ema"),
-        nonfinite=nonfinite(record, "loss"),
-        arm=words(record, "arm"),
-        lr=number(record, "lr"),
-        grad_norm=number(record, "grad_norm"),
+        step=record.step or 0,
+        loss=record.loss,
+        ema=record.ema,
+        nonfinite=record.nonfinite_of("loss"),
+        arm=record.arm,
+        lr=record.lr,
+        grad_norm=record.grad_norm,
     )

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
 
-from console.record_fields import number, whole
-from trainer.rundir.records import Record
+from trainer.rundir.loss_record import LossRecord
 
 MEDIAN_RECORDS = 50
 LONGEST_GAP_SECONDS = 600.0
@@ -38,7 +37,7 @@ class Pace:
 UNKNOWN_PACE = Pace()
 
 
-def pace_of(recent: Sequence[Record]) -> Pace:
+def pace_of(recent: Sequence[LossRecord]) -> Pace:
     """The pace of the newest records, in file order.
 
     The wall clock may have been set between two records, and a trainer may have been down
@@ -63,15 +62,15 @@ def _median(seconds: Sequence[float]) -> float | None:
     return median(newest) if newest else None
 
 
-def _own_seconds(record: Record) -> float | None:
-    milliseconds = number(record, "ms")
+def _own_seconds(record: LossRecord) -> float | None:
+    milliseconds = record.ms
     return milliseconds / 1000 if milliseconds and 0 < milliseconds < 1e9 else None
 
 
-def _gap_seconds(before: Record, after: Record) -> float | None:
+def _gap_seconds(before: LossRecord, after: LossRecord) -> float | None:
     """Wall time between two records of one attempt; `None` where it can't be a pace."""
-    start, end = number(before, "t"), number(after, "t")
-    if start is None or end is None or whole(before, "attempt") != whole(after, "attempt"):
+    start, end = before.t, after.t
+    if start is None or end is None or before.attempt != after.attempt:
         return None
     longest = max(LONGEST_GAP_SECONDS, 20 * (_own_seconds(after) or 0.0))
     return end - start if 0 < end - start <= longest else None
@@ -100,7 +99,6 @@ def patience_seconds(doing: str, pace: Pace, *, has_stepped: bool) -> float:
     return max(SILENT_FLOOR_SECONDS, three_steps, 3 * pace.longest_gap_seconds)
 
 
-def newest_time(records: Reversible[Record]) -> float | None:
+def newest_time(records: Reversible[LossRecord]) -> float | None:
     """Wall clock, seconds, of the last record that tells it."""
-    times = (number(record, "t") for record in reversed(records))
-    return next((t for t in times if t is not None), None)
+    return next((record.t for record in reversed(records) if record.t is not None), None)

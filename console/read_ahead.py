@@ -15,6 +15,7 @@ from pathlib import Path
 from console.history import History
 from console.reading import read_news
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.loss_record import LossRecord, read_loss_records
 from trainer.rundir.records import RecordTail
 
 WORTH_A_CHILD_BYTES = 8 << 20
@@ -26,14 +27,14 @@ _PIPE_BYTES = 1 << 20
 class ReadHistory:
     """A history, and the tail to go on from."""
 
-    tail: RecordTail
+    tail: RecordTail[LossRecord]
     history: History
     damaged_lines: int
 
 
 def read_history(path: Path) -> ReadHistory:
     """All of it, as it is now."""
-    tail, history, damaged_lines = RecordTail(path), History(), 0
+    tail, history, damaged_lines = RecordTail(path, read_loss_records), History(), 0
     has_more = True
     while has_more:
         news = read_news(tail)

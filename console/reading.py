@@ -14,7 +14,7 @@ CHUNK_BYTES = 256 << 10
 """Read and parsed at a time: what stays in a core's cache takes half the time of a megabyte."""
 
 
-def read_news(tail: RecordTail) -> News:
+def read_news(tail: RecordTail[T]) -> News[T]:
     """The next 256 KiB at most; a file that can't be read has no news."""
     return tail.look(CHUNK_BYTES)
 

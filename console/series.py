@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 Steps = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.floating] | Sequence[float | None]
 
 _FIRST_CAPACITY = 1024
 
@@ -60,7 +62,7 @@ class Series:
             self._view = SeriesView(step=step, loss=values[0], ema=values[1])
         return self._view
 
-    def append_many(self, step: npt.ArrayLike, loss: npt.ArrayLike, ema: npt.ArrayLike) -> None:
+    def append_many(self, step: npt.ArrayLike, loss: Numbers, ema: Numbers) -> None:
         """Add records in the order of the file: three sequences of one length; None is NaN."""
         steps = np.asarray(step, dtype=np.int64)
         values = np.stack([np.asarray(loss, np.float64), np.asarray(ema, np.float64)])

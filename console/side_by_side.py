@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from console.comparing import Comparison, Side, compare, read_side
 from console.elsewhere import in_child
 from console.plot import ChartData
-from console.record_fields import number
 from console.series import Series
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.record_fields import number
 
 _LEAD_SHARE = 4
 """Of the steps since the runs parted, a quarter as many before that are shown too."""

@@ -64,7 +64,7 @@ def test_a_new_run_begins_its_ema_at_the_first_loss(path: Path) -> None:
 def test_the_past_is_given_once_up_to_the_step(path: Path) -> None:
     _trained(path, 5)
     history = LossHistory(path, 3)
-    assert [record["step"] for record in history.past()] == [1, 2, 3]
+    assert [record.step for record in history.past()] == [1, 2, 3]
     assert list(history.past()) == []
     assert history.attempt == 2
     history.close()

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from trainer.rundir.checkpoint import Checkpoint
+from trainer.rundir.loss_record import LossRecord, canonical_losses, read_loss_records
 from trainer.rundir.outcomes import HistoryError
-from trainer.rundir.records import Record, RecordArray, canonical, load_records
+from trainer.rundir.records import Record, RecordArray, load_records
 from trainer.rundir.state import Replay
 from trainer.rundir.thinning import nonfinite_steps
 
@@ -30,26 +31,24 @@ class LossHistory:
         Raises `HistoryError`, before anything is changed, if it doesn't reach `step`; with the
         newest of the `checkpoints` (by ascending step) that it does cover.
         """
-        loaded = load_records(path)
-        records = canonical(loaded.records)
+        loaded = load_records(path, read_loss_records)
+        records = canonical_losses(loaded.records)
         _check_covers(path, records, step, checkpoints)
         self._array = RecordArray(path, loaded)
         self.repair = self._array.repair
-        attempts = (record.get("attempt") for record in loaded.records)
-        self.attempt = 1 + max({attempt for attempt in attempts if type(attempt) is int}, default=0)
-        self._array.records = []
+        self.attempt = 1 + max({record.attempt or 0 for record in loaded.records}, default=0)
         self.nonfinite_steps = nonfinite_steps(loaded.records)
         """Where earlier starts have stopped; all attempts."""
         numbers = list(records)
         n_past = bisect_right(numbers, step)
         self._past = list(records.values())[:n_past]
         self._ahead = {number: records[number] for number in numbers[n_past:]}
-        self.ema = _float(self._past[-1], "ema") if self._past else None
+        self.ema = self._past[-1].ema if self._past else None
         self.step = step
         """The last step that the history knows, on file or waiting for room."""
         self.replay = Replay(first_step=step + 1, last_step=max(self._ahead, default=step))
 
-    def past(self) -> Iterator[Record]:
+    def past(self) -> Iterator[LossRecord]:
         """The canonical records up to the resumed step, once; they are not kept in memory."""
         past, self._past = self._past, []
         yield from past
@@ -71,9 +70,12 @@ class LossHistory:
         if before is None:
             self._array.append(record)
             return None
-        is_proven = all(_same(before.get(key), record[key]) for key in ("loss", "grad_norm"))
-        # an equal step of another phase is appended, too: this phase's bandit is folded from it
-        is_proven = is_proven and before.get("phase") == record.get("phase")
+        is_proven = (
+            _same(before.loss, record["loss"])
+            and _same(before.grad_norm, record["grad_norm"])
+            # an equal step of another phase is appended, too: its bandit is folded from it
+            and before.phase == record.get("phase")
+        )
         counted = "proven" if is_proven else "differing"
         self.replay = dataclasses.replace(
             self.replay, **{counted: getattr(self.replay, counted) + 1}
@@ -100,7 +102,7 @@ class LossHistory:
 
 
 def _check_covers(
-    path: Path, records: dict[int, Record], step: int, checkpoints: Sequence[Checkpoint]
+    path: Path, records: dict[int, LossRecord], step: int, checkpoints: Sequence[Checkpoint]
 ) -> None:
     missing = [number for number in range(1, step + 1) if number not in records]
     if not missing:
@@ -126,11 +128,6 @@ def _how_to_go_on(covered: Checkpoint, newer: Sequence[Checkpoint]) -> str:
     )
 
 
-def _same(written: object, value: float) -> bool:
+def _same(written: float | None, value: float) -> bool:
     """Whether a value equals what is on file, where one that is not finite is null."""
     return written == (value if math.isfinite(value) else None)
-
-
-def _float(record: Record, key: str) -> float | None:
-    value = record.get(key)
-    return float(value) if isinstance(value, int | float) else None

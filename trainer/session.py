@@ -194,7 +194,7 @@ def _open_feed(
 
     past = list(history.past())
     phase, step = reporter.state.phase, reporter.state.step
-    phase_start = next((r["step"] - 1 for r in past if r.get("phase") == phase), step)
+    phase_start = next((r.step - 1 for r in past if r.step and r.phase == phase), step)
     reporter.now(phase_start_step=phase_start)
     feed = open_feed(
         run,

@@ -3,15 +3,19 @@
 import math
 from typing import Any
 
+import orjson
+
 from console.history import History
 from console.run_view import LossPoint, Mark, MarkKind
+from trainer.rundir.loss_record import LossRecord, read_loss_records
 
 
-def record(step: int, **fields: Any) -> dict[str, Any]:
-    return {"step": step, "attempt": 1, "phase": 1, "loss": 5.0, "ema": 5.1, **fields}
+def record(step: int, **fields: Any) -> LossRecord:
+    told: dict[str, Any] = {"attempt": 1, "phase": 1, "loss": 5.0, "ema": 5.1, **fields}
+    return LossRecord(step=step, **told)
 
 
-def folded(*records: dict[str, Any]) -> History:
+def folded(*records: LossRecord) -> History:
     history = History()
     for each in records:
         history.add([each])
@@ -62,7 +66,9 @@ def test_records_without_a_usable_step_are_left_out() -> None:
         {"step": True},
         {"step": 1.5},
     ]
-    history = folded(*odd, record(2), {"step": 3.0, "loss": "five", "ema": []})
+    read = read_loss_records(orjson.dumps([*odd, {"step": 3.0, "loss": "five", "ema": []}]))
+    assert read is not None
+    history = folded(record(2), *read)
     assert history.series.view().step.tolist() == [2, 3]
     last = history.last_point()
     assert last is not None

@@ -16,10 +16,12 @@ from console.pace import (
     pace_of,
     patience_seconds,
 )
+from trainer.rundir.loss_record import LossRecord, read_loss_records
+from trainer.rundir.record_lines import encode_record
 
 
-def records(*times: float, ms: float | None = 10_000, attempt: int = 1) -> list[dict[str, Any]]:
-    return [{"step": i, "t": t, "ms": ms, "attempt": attempt} for i, t in enumerate(times)]
+def records(*times: float, ms: float | None = 10_000, attempt: int = 1) -> list[LossRecord]:
+    return [LossRecord(step=i, t=t, ms=ms, attempt=attempt) for i, t in enumerate(times)]
 
 
 def test_steps_a_minute_is_the_steps_own_pace_and_the_wall_pace_has_its_audits() -> None:
@@ -42,7 +44,7 @@ def test_time_between_two_attempts_is_no_pace() -> None:
 
 def test_without_step_times_the_wall_clock_tells() -> None:
     assert pace_of(records(0, 2, 4, 6, ms=None)).steps_per_minute == pytest.approx(30)
-    assert pace_of([{}, {"ms": "fast"}]).steps_per_minute is None
+    assert pace_of([LossRecord(), LossRecord()]).steps_per_minute is None
 
 
 def test_eta_is_never_negative_and_unknown_without_pace_or_end() -> None:
@@ -58,15 +60,17 @@ def test_eta_is_never_negative_and_unknown_without_pace_or_end() -> None:
         st.fixed_dictionaries(
             {},
             optional={
-                "t": st.floats() | st.text() | st.integers(),
-                "ms": st.floats() | st.none() | st.integers(),
-                "attempt": st.integers() | st.text(),
+                "t": st.floats() | st.text() | st.integers(-(2**63), 2**63),
+                "ms": st.floats() | st.none() | st.integers(-(2**63), 2**63),
+                "attempt": st.integers(-(2**63), 2**63) | st.text(),
             },
         )
     )
 )
 def test_any_records_give_a_pace_that_is_positive_or_unknown(odd: list[dict[str, Any]]) -> None:
-    pace = pace_of(odd)
+    read = read_loss_records(b"[" + b",".join(map(encode_record, odd)) + b"]")
+    assert read is not None
+    pace = pace_of(read)
     for value in (pace.step_seconds, pace.wall_seconds, pace.steps_per_minute):
         assert value is None or value > 0
 
@@ -85,5 +89,5 @@ def test_patience_depends_on_what_the_trainer_does() -> None:
 
 
 def test_newest_time_skips_records_that_dont_tell() -> None:
-    assert newest_time([{"t": 5.0}, {"t": "late"}]) == 5
+    assert newest_time([LossRecord(t=5.0), LossRecord()]) == 5
     assert newest_time([]) is None

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.proxy.bandit import LOSS_MEMORY_PULLS, REWARD_MEMORY_PULLS, Bandit, PolicyError
+from trainer.rundir.loss_record import LossRecord
 from trainer.rundir.settings import ArmPolicy
 from trainer.rundir.state import ArmState
 
@@ -30,8 +30,8 @@ def _bandit(
     )
 
 
-def _record(arm: str, reward: float, *, loss: float = 3.0, phase: int = 1) -> dict[str, Any]:
-    return {"arm": arm, "loss": loss, "reward": reward, "tokens": 1024, "phase": phase, "step": 0}
+def _record(arm: str, reward: float, *, loss: float = 3.0, phase: int = 1) -> LossRecord:
+    return LossRecord(arm=arm, loss=loss, reward=reward, tokens=1024, phase=phase)
 
 
 records = st.lists(
@@ -122,21 +122,19 @@ def test_arms_are_drawn_in_proportion_to_their_probabilities() -> None:
 
 @given(history=records, cut=st.integers(0, 40))
 def test_fold_then_continue_is_the_straight_run_bit_for_bit(
-    history: list[dict[str, Any]], cut: int
+    history: list[LossRecord], cut: int
 ) -> None:
     straight, resumed = _bandit(), _bandit()
     straight.fold(history)
     resumed.fold(history[:cut])
     for record in history[cut:]:
-        resumed.update(
-            record["arm"], loss=record["loss"], reward=record["reward"], tokens=record["tokens"]
-        )
+        resumed.update(record.arm, loss=record.loss, reward=record.reward, tokens=record.tokens)
     assert resumed.arms() == straight.arms()
     assert [resumed.choose(s) for s in range(20)] == [straight.choose(s) for s in range(20)]
 
 
 @given(history=records)
-def test_probabilities_are_sound_whatever_the_history(history: list[dict[str, Any]]) -> None:
+def test_probabilities_are_sound_whatever_the_history(history: list[LossRecord]) -> None:
     bandit = _bandit()
     bandit.fold(history)
     probabilities = bandit.probabilities()

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.proxy.batches import count_rows, draw_rows, require_rows, rows_given
+from trainer.rundir.loss_record import LossRecord
 from trainer.rundir.sources import SourceError
 
 CONTEXT = 4
@@ -70,9 +71,9 @@ def test_source_that_fills_no_row_is_an_error_with_the_numbers() -> None:
 
 def test_rows_given_are_counted_over_all_phases_of_the_history() -> None:
     records = [
-        {"arm": "a", "tokens": 32, "phase": 1},
-        {"arm": "b", "tokens": 8, "phase": 1},
-        {"arm": "a", "tokens": 16, "phase": 2},
+        LossRecord(arm="a", tokens=32, phase=1),
+        LossRecord(arm="b", tokens=8, phase=1),
+        LossRecord(arm="a", tokens=16, phase=2),
     ]
     assert rows_given(records, context=CONTEXT) == {"a": 12, "b": 2}
     assert rows_given(records, context=CONTEXT)["new"] == 0

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from trainer.rundir.record_lines import encode_record, parse_lines, whole_head
+from trainer.rundir.loss_record import LossRecord, read_loss_records
+from trainer.rundir.record_lines import encode_record, parse_lines, read_records, whole_head
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats() | st.text(max_size=5),
@@ -81,19 +82,22 @@ def test_the_start_of_an_array_gives_its_first_records_whole(
     text = _array(records)
     cut = data.draw(st.integers(0, len(text)))
     written = orjson.loads(text)
-    for found, end in (parse_lines(text[:cut])[:2], whole_head(text[:cut])):
+    followed, end_of_followed, damaged = parse_lines(text[:cut], read_records)
+    for found, end in ((followed, end_of_followed), whole_head(text[:cut], read_records)):
         assert found == written[: len(found)]
         assert len(found) >= min(text[:cut].count(b"\n") - 1, len(written))
-        assert parse_lines(text[end:])[0] == written[len(found) :]
-    assert parse_lines(text[:cut])[2] == 0
+        assert parse_lines(text[end:], read_records)[0] == written[len(found) :]
+    assert damaged == 0
 
 
 @given(data=_BYTES)
 @example(b'{"a":1}\n' * 3)
 @example(b"[\n1\n,{}\n")
 def test_any_bytes_are_parsed_without_an_error(data: bytes) -> None:
-    records, end, damaged = parse_lines(data)
+    records, end, damaged = parse_lines(data, read_records)
     assert all(isinstance(record, dict) for record in records)
+    losses, *same = parse_lines(data, read_loss_records)
+    assert (len(losses), same) == (len(records), [end, damaged])
     assert 0 <= end <= len(data)
     assert damaged <= data.count(b"\n")
     assert (end > 0) == bool(records)
@@ -103,13 +107,13 @@ def test_any_bytes_are_parsed_without_an_error(data: bytes) -> None:
 
 def test_damaged_lines_are_counted_where_records_follow() -> None:
     text = b'[\n{"step":1},\n{"st\0\0\0\n{"step":3},\nx\ny\n{"step":6},\ntorn\n'
-    records, end, damaged = parse_lines(text)
-    assert [record["step"] for record in records] == [1, 3, 6]
+    records, end, damaged = parse_lines(text, read_loss_records)
+    assert [record.step for record in records] == [1, 3, 6]
     assert damaged == 3
     assert text[end:] == b",\ntorn\n"
-    head, end = whole_head(text)
-    assert (head, text[:end]) == ([{"step": 1}], b'[\n{"step":1}')
+    head, end = whole_head(text, read_loss_records)
+    assert (head, text[:end]) == ([LossRecord(step=1)], b'[\n{"step":1}')
 
 
 def test_a_line_without_its_newline_waits() -> None:
-    assert parse_lines(b'[\n{"step":1},\n{"step":2}')[0] == [{"step": 1}]
+    assert parse_lines(b'[\n{"step":1},\n{"step":2}', read_records)[0] == [{"step": 1}]

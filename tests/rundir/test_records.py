@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.rundir.faulty_os import each_fault, files_in, recorded_os
@@ -282,6 +282,7 @@ _PIECES = [b"[", b"]", b"\n", b",", b'{"a":1}', b'{"a":{"b":"}\\n"}}', b'{"a"', 
 
 
 @given(data=st.binary(max_size=60) | st.lists(st.sampled_from(_PIECES)).map(b"".join))
+@example(data=b'\n[{"a":1}')
 def test_any_bytes_become_a_valid_array_or_are_refused_untouched(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:

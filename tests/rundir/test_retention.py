@@ -7,6 +7,7 @@ import pytest
 
 from trainer.rundir.checkpoint import Checkpoint, list_checkpoints, write_checkpoint
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.loss_record import LossRecord
 from trainer.rundir.presets import PRESETS
 from trainer.rundir.records import Record, RecordArray
 from trainer.rundir.retention import Plan, notable_steps, plan_thinning
@@ -90,11 +91,11 @@ def test_last_checkpoint_before_the_newest_unhealthy_row_is_notable() -> None:
 
 
 def test_steps_of_records_that_are_not_finite_are_found_in_all_attempts() -> None:
-    records: list[Record] = [
-        {"step": 1, "loss": 2.0},
-        {"step": 2, "loss": None, "nonfinite": {"loss": "NaN"}},
-        {"step": 2, "loss": 2.0},
-        {"step": 3, "reward": None, "nonfinite": {"reward": "NaN"}},
+    records = [
+        LossRecord(step=1, loss=2.0),
+        LossRecord(step=2, nonfinite={"loss": "NaN"}),
+        LossRecord(step=2, loss=2.0),
+        LossRecord(step=3, nonfinite={"reward": "NaN"}),
     ]
     assert nonfinite_steps(records) == [2]
 

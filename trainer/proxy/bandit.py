@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from trainer.proxy.randomness import derive_uniform
+from trainer.rundir.loss_record import LossRecord
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.policy import Earned, probabilities_of, weights_of
 from trainer.rundir.settings import ArmPolicy
@@ -78,18 +78,15 @@ class Bandit:
                 " give one of the sources a cap above 0"
             )
 
-    def fold(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def fold(self, records: Iterable[LossRecord]) -> None:
         """Take in loss records in order of their steps; those of other phases are left out.
 
         A step's last record only: `arm`, `loss`, `reward`, `tokens` and `phase` are read.
         """
         for record in records:
-            if record["phase"] == self._phase:
+            if record.phase == self._phase:
                 self.update(
-                    record["arm"],
-                    loss=record["loss"],
-                    reward=record["reward"],
-                    tokens=record["tokens"],
+                    record.arm, loss=record.loss, reward=record.reward, tokens=record.tokens
                 )
 
     def update(self, arm: str, *, loss: float | None, reward: float | None, tokens: int) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from trainer.proxy.reward import compute_reward
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.records import Record
+from trainer.rundir.loss_record import LossRecord
+from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.settings import ArmPolicy, Settings
 from trainer.rundir.sources import SourceError, source_stamp
 from trainer.rundir.state import ArmState
@@ -85,7 +87,7 @@ def open_feed(
     settings: Settings,
     *,
     phase: int,
-    past: Iterable[Record],
+    past: Iterable[LossRecord],
     remembered: Mapping[str, ArmState],
     is_new: bool,
     progress: Progress,
@@ -93,7 +95,7 @@ def open_feed(
     """Tokenizer, tokens and bandit of a run that goes on after the `past` records.
 
     A source that is gone is an error in a new phase (`is_new`), else its arm is a zombie.
-    Raises `SourceError`, `TokenizerError`, `PolicyError` or `OSError`.
+    Raises `SourceError`, `TokenizerError`, `PolicyError`, `HistoryError` or `OSError`.
     """
     present = _present_sources(run, settings, is_new)
     tokenizer = make_tokenizer(
@@ -123,9 +125,20 @@ def open_feed(
         remembered=remembered,
     )
     records = list(past)
+    _require_told(run.loss, records)
     bandit.fold(records)
     given = rows_given(records, context=settings.model.context)
     return Feed(settings=settings, tokenizer=tokenizer, sources=sources, bandit=bandit, given=given)
+
+
+def _require_told(path: Path, records: Iterable[LossRecord]) -> None:
+    """Raise `HistoryError` for a record that does not say what its batch was taken from."""
+    for record in records:
+        if not record.arm or not record.tokens or record.phase is None:
+            raise HistoryError(
+                f"{path}: the record of step {record.step or 0:,} does not tell its arm, tokens and"
+                " phase, from which the batches of a resume follow; restore the file from a backup"
+            )
 
 
 def _present_sources(run: RunDirectory, settings: Settings, is_new: bool) -> list[str]:

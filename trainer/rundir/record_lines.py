@@ -1,12 +1,15 @@
 """The text of an array of records: `[`, one record a line, `]`; strict JSON in, whole lines out."""
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import orjson
 
 Record = dict[str, Any]
+T = TypeVar("T")
+Reader = Callable[[bytes], list[T] | None]
+"""Gives the records of a JSON array; `None` if it is not one of objects."""
 
 _PARSED_BYTES = 256 << 10
 """Parsed at a time: what stays in a core's cache takes half the time of 50 MB at once."""
@@ -30,11 +33,19 @@ def _nonfinite(value: object, name: str) -> Iterator[tuple[str, str]]:
             yield from _nonfinite(item, f"{name}.{key}" if name else str(key))
 
 
-def whole_head(data: bytes) -> tuple[list[Record], int]:
+def read_records(array: bytes) -> list[Record] | None:
+    """The objects of a strict JSON array; `None` if it is anything else."""
+    records = parse_json(array)
+    if not isinstance(records, list) or not set(map(type, records)) <= {dict}:
+        return None
+    return records
+
+
+def whole_head(data: bytes, read: Reader[T]) -> tuple[list[T], int]:
     """The records up to the first line that is not whole, and the offset behind the last."""
-    records: list[Record] = []
+    records: list[T] = []
     end = 0
-    for line_end, record in _lines(data + b"\n"):
+    for line_end, record in _lines(data + b"\n", read):
         if record is None:
             break
         records.append(record)
@@ -42,18 +53,18 @@ def whole_head(data: bytes) -> tuple[list[Record], int]:
     return records, end
 
 
-def parse_lines(data: bytes) -> tuple[list[Record], int, int]:
+def parse_lines(data: bytes, read: Reader[T]) -> tuple[list[T], int, int]:
     """The whole records in `data`, the offset behind the last, and how many lines before it are
     damaged. A line counts when its newline is there.
     """
     body = data[: data.rfind(b"\n") + 1]
     end = body.rfind(b"}") + 1
-    records = parse_inner(body[:end].lstrip(b"[, \r\n"))
+    records = _parse_inner(body[:end].lstrip(b"[, \r\n"), read)
     if records is not None:
         return records, end, 0
     records, end = [], 0
     damaged = n_unread = 0
-    for line_end, record in _lines(body):
+    for line_end, record in _lines(body, read):
         if record is None:
             n_unread += 1
         else:
@@ -63,27 +74,27 @@ def parse_lines(data: bytes) -> tuple[list[Record], int, int]:
     return records, end, damaged
 
 
-def _lines(body: bytes) -> Iterator[tuple[int, Record | None]]:
+def _lines(body: bytes, read: Reader[T]) -> Iterator[tuple[int, T | None]]:
     """Each line but bare brackets: the offset behind its record, and the record if it is whole."""
     position = 0
     for line in body.split(b"\n")[:-1]:
         content = line.rstrip(b"], \r")
         if content.strip(b"[, "):
-            record = parse_json(content.lstrip(b"[, "))
-            yield position + len(content), record if isinstance(record, dict) else None
+            records = read(b"[" + content.lstrip(b"[, ") + b"]") or []
+            yield position + len(content), records[0] if len(records) == 1 else None
         position += len(line) + 1
 
 
-def parse_array(data: bytes) -> list[Record] | None:
+def parse_array(data: bytes, read: Reader[T]) -> list[T] | None:
     """The records of a whole array, however long; `None` if they are not one a line."""
     if not data.startswith(b"["):
         return None
-    records: list[Record] = []
+    records: list[T] = []
     start, last = 1, data.rfind(b"}") + 1
     while start < last:
         line_end = data.find(b",\n", min(start + _PARSED_BYTES, last), last)
         end = last if line_end < 0 else line_end
-        part = parse_inner(data[start:end].lstrip())
+        part = _parse_inner(data[start:end].lstrip(), read)
         if part is None:
             return None
         records += part
@@ -91,13 +102,12 @@ def parse_array(data: bytes) -> list[Record] | None:
     return records
 
 
-def parse_inner(inner: bytes) -> list[Record] | None:
+def _parse_inner(inner: bytes, read: Reader[T]) -> list[T] | None:
     """The records of an array without its brackets; `None` if they are not one a line."""
-    records = parse_json(b"[" + inner + b"]")
-    is_one_a_line = records is not None and inner.count(b"\n") == max(len(records) - 1, 0)
-    if not is_one_a_line or not set(map(type, records)) <= {dict}:
+    records = read(b"[" + inner + b"]")
+    if records is None or inner.count(b"\n") != max(len(records) - 1, 0):
         return None
-    return records  # type: ignore[no-any-return]
+    return records
 
 
 def parse_json(data: bytes) -> Any:

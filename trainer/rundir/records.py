@@ -12,16 +12,19 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, overload
 
 from trainer.rundir.atomic import sync_directory, write_atomic
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.record_lines import (
+    Reader,
     Record,
+    T,
     encode_record,
     parse_array,
     parse_json,
     parse_lines,
+    read_records,
     whole_head,
 )
 
@@ -53,15 +56,19 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class Loaded(Generic[T]):
     """All whole records of a file, and the offset just behind the last one."""
 
-    records: list[Record]
+    records: list[T]
     end: int
     size: int
 
 
-def load_records(path: Path) -> Loaded:
+@overload
+def load_records(path: Path) -> Loaded[Record]: ...
+@overload
+def load_records(path: Path, read: Reader[T]) -> Loaded[T]: ...
+def load_records(path: Path, read: Reader[Any] = read_records) -> Loaded[Any]:
     """Read a whole array; records end at the first line that is not whole (see `Loaded.end`).
 
     A missing or empty file holds no record. Raises `HistoryError` for a file that holds records
@@ -73,10 +80,11 @@ def load_records(path: Path) -> Loaded:
         data = b""
     end = data.rfind(b"}") + 1
     with without_collector():
-        records = parse_array(data)
+        records = parse_array(data, read)
     if records is None:
-        records, end = whole_head(data)
-        if parse_json(data) or (records and parse_json(data[:end] + b"]") is None):
+        records, end = whole_head(data, read)
+        is_head = data.startswith(_OPEN) and parse_json(data[:end] + b"]") is not None
+        if parse_json(data) or (records and not is_head):
             raise HistoryError(_layout_message(path))
     return Loaded(records=records, end=end, size=len(data))
 
@@ -107,15 +115,17 @@ def _layout_message(path: Path) -> str:
 class RecordArray:
     """The writing end of an array; one process at a time (the trainer's lock sees to that)."""
 
-    def __init__(self, path: Path, loaded: Loaded | None = None) -> None:
+    def __init__(self, path: Path, loaded: Loaded[Any] | None = None) -> None:
         """Open or make the file and cut a torn tail; raises `OSError` or `HistoryError`.
 
         `loaded`: what `load_records` gave just now, for a caller that looks before it opens.
         """
         self.path = path
-        loaded = loaded or load_records(path)
-        self.records = loaded.records
-        """The records found at opening, in file order; the caller may drop them."""
+        self.records: list[Record] = []
+        """Those found at opening, in file order, unless the caller had looked before."""
+        if loaded is None:
+            loaded = load_records(path)
+            self.records = loaded.records
         self.repair: Repair | None = None
         self.pending: list[bytes] = []
         """Encoded records that found no room on the disk yet; written before the next one."""
@@ -183,7 +193,7 @@ class RecordArray:
             os.ftruncate(self._fd, self._end + len(_CLOSE))
             os.pwrite(self._fd, _CLOSE, self._end)
 
-    def _close_tail(self, loaded: Loaded) -> None:
+    def _close_tail(self, loaded: Loaded[Any]) -> None:
         tail = os.pread(self._fd, loaded.size - loaded.end, loaded.end)
         close = _CLOSE if loaded.records else _OPEN + _CLOSE
         if tail == close:
@@ -205,10 +215,10 @@ class RecordArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class News:
+class News(Generic[T]):
     """What a look at a followed array brought."""
 
-    records: list[Record] = field(default_factory=list)
+    records: list[T] = field(default_factory=list)
     is_restarted: bool = False
     """The file was replaced or cut: all records seen so far are void, these are from the start."""
     has_more: bool = False
@@ -217,17 +227,22 @@ class News:
     """Lines that can't be read though others follow them."""
 
 
-class RecordTail:
+class RecordTail(Generic[T]):
     """The reading end: each look brings the whole records that are new, however long the file."""
 
-    def __init__(self, path: Path) -> None:
+    @overload
+    def __init__(self: "RecordTail[Record]", path: Path) -> None: ...
+    @overload
+    def __init__(self, path: Path, read: Reader[T]) -> None: ...
+    def __init__(self, path: Path, read: Reader[Any] = read_records) -> None:
         self.path = path
+        self._read = read
         self._offset = 0
         self._mark = b""
         """The bytes just before the offset: while they stand there, it is the file known."""
         self._identity: tuple[int, int] | None = None
 
-    def look(self, max_bytes: int = _READ_BYTES) -> News:
+    def look(self, max_bytes: int = _READ_BYTES) -> News[T]:
         """Read on from the last whole record; a torn, missing or unreadable file is no error."""
         try:
             with self.path.open("rb", buffering=0) as file:
@@ -237,7 +252,7 @@ class RecordTail:
             self._offset, self._mark, self._identity = 0, b"", None
             return News(is_restarted=is_restarted)
 
-    def _look(self, fd: int, max_bytes: int) -> News:
+    def _look(self, fd: int, max_bytes: int) -> News[T]:
         stat = os.fstat(fd)
         is_restarted = self._is_another(fd, (stat.st_dev, stat.st_ino))
         if is_restarted:
@@ -245,7 +260,7 @@ class RecordTail:
         self._identity = (stat.st_dev, stat.st_ino)
         while True:
             data = os.pread(fd, max_bytes, self._offset)
-            records, end, damaged = parse_lines(data)
+            records, end, damaged = parse_lines(data, self._read)
             if records or len(data) < max_bytes:
                 break
             max_bytes *= 2  # a record, or a damaged part, longer than the window

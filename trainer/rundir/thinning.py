@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-import orjson
-
 from trainer.rundir.bases import protected_steps
 from trainer.rundir.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.loss_record import LossRecord, read_loss_records
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.record_lines import Record
 from trainer.rundir.records import load_records
@@ -46,14 +45,14 @@ def all_audits(run: RunDirectory) -> list[Record]:
     return [record for path in paths for record in load_records(path).records]
 
 
-def nonfinite_steps(records: Iterable[Record]) -> list[int]:
+def nonfinite_steps(records: Iterable[LossRecord]) -> list[int]:
     """Steps at which the run has stopped for a loss or gradient that was not finite."""
     return [
-        record["step"]
+        record.step
         for record in records
-        if "nonfinite" in record
-        and {"loss", "grad_norm"} & set(record["nonfinite"] or ())
-        and type(record.get("step")) is int
+        if record.nonfinite
+        and {"loss", "grad_norm"} & record.nonfinite.keys()
+        and record.step is not None
     ]
 
 
@@ -62,16 +61,17 @@ def nonfinite_steps_of(path: Path) -> list[int]:
 
     Raises `OSError`, or `HistoryError` for such a line that is no record.
     """
-    records = []
+    records: list[LossRecord] = []
     try:
         with path.open("rb") as file:
-            for line in file:
+            for number, line in enumerate(file, start=1):
                 if b'"nonfinite"' in line:
-                    records.append(orjson.loads(line.strip(b"[], \r\n")))
+                    read = read_loss_records(b"[" + line.strip(b"[], \r\n") + b"]")
+                    if read is None:
+                        raise HistoryError(f"{path}: line {number:,} is no record")
+                    records += read
     except FileNotFoundError:
         return []
-    except orjson.JSONDecodeError as error:
-        raise HistoryError(f"{path}: a line is no record: {error}") from error
     return nonfinite_steps(records)
 
 
