@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trainer.rundir.records import RecordArray, RecordTail
@@ -224,6 +224,7 @@ def test_a_new_record_costs_the_same_however_long_the_file(tmp_path: Path) -> No
     ),
     max_bytes=st.integers(1, 50),
 )
+@example(versions=[b'{"step":1}\n{"step":2}\0\n'], max_bytes=1)
 def test_any_bytes_are_looked_at_without_an_error_and_to_an_end(
     tmp_path_factory: pytest.TempPathFactory, versions: list[bytes], max_bytes: int
 ) -> None:

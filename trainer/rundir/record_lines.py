@@ -59,7 +59,8 @@ def parse_lines(data: bytes, read: Reader[T]) -> tuple[list[T], int, int]:
     """
     body = data[: data.rfind(b"\n") + 1]
     end = body.rfind(b"}") + 1
-    records = _parse_inner(body[:end].lstrip(b"[, \r\n"), read)
+    is_clean = not body[end:].strip(b"], \r\n")
+    records = _parse_inner(body[:end].lstrip(b"[, \r\n"), read) if is_clean else None
     if records is not None:
         return records, end, 0
     records, end = [], 0
