@@ -181,5 +181,5 @@ class Engine:
 
 def draw_token(logits_V: Tensor, draw: float) -> int:
     """The token at `draw`, in [0, 1), of the distribution's cumulated probabilities."""
-    cumulated_V = torch.softmax(logits_V, dim=-1).cumsum(0, dtype=torch.float64)
-    return int(torch.searchsorted(cumulated_V, draw * float(cumulated_V[-1]), right=True))
+    cumulated_V = torch.softmax(logits_V, dim=-1).cumsum(0, dtype=torch.float64).numpy()
+    return int(cumulated_V.searchsorted(draw * cumulated_V[-1], side="right"))

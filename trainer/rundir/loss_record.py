@@ -13,7 +13,7 @@ Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class LossRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Typed, and without the dict: read in half the time, folded in a fifth.
+    """Typed, not a dict: a long history is read and folded in less than half the time.
 
     `None`, no arm and 0 tokens are what a record does not tell, or tells as something that it
     can't be. Floats are finite. Fields of other names are passed over, and not looked into.
