@@ -60,9 +60,13 @@ class Grown:
     is_done: bool = False
     problem: str = ""
 
-    def failed(self, problem: str) -> "Grown":
-        """It came to nothing."""
-        return replace(self, words="is not made", is_done=True, problem=problem)
+    def given_up(self, problem: str) -> "Grown":
+        """Nobody goes on with it: not made, or left as far as it has come."""
+        if self.is_done:
+            return self
+        if self.path is None:
+            return replace(self, words="is not made", is_done=True, problem=problem)
+        return replace(self, is_done=True, problem=f"it goes no further from here: {problem}")
 
 
 def branch_of(name: str, changes: str, *, note: str) -> Branch:

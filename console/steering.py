@@ -137,7 +137,7 @@ class SteeringApp(App[str]):
     async def _open_fork(self, step: int) -> None:
         forks = await asyncio.to_thread(self._branching.forks)
         every = (self.glance.view.checkpoint_every if self.glance else None) or 100
-        is_growing = any(not (branch.is_done or branch.problem) for branch in self.branches)
+        is_growing = any(not branch.is_done for branch in self.branches)
         screen = ForkScreen(
             self._branching.run.name,
             step,
@@ -166,9 +166,7 @@ class SteeringApp(App[str]):
 
     def _fork_failed(self, error: Exception) -> None:
         words = str(error) if isinstance(error, RunError | OSError) else repr(error)
-        self.branches = tuple(
-            branch if branch.path else branch.failed(words) for branch in self.branches
-        )
+        self.branches = tuple(branch.given_up(words) for branch in self.branches)
         self.tell(f"fork: {words}", is_ok=False)
 
     def on_fork_screen_compare_wanted(self, event: ForkScreen.CompareWanted) -> None:

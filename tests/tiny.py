@@ -103,7 +103,11 @@ Script = Mapping[int, Callable[[Training], object]]
 
 
 def train_here(
-    run: RunDirectory, script: Script | None = None, *, signals: Signals | None = None
+    run: RunDirectory,
+    script: Script | None = None,
+    *,
+    signals: Signals | None = None,
+    until: int | None = None,
 ) -> Exit:
     """Train in this process up to an end; `script` acts just after the step it names.
 
@@ -124,7 +128,7 @@ def train_here(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer.loop, "take_step", scripted_step)
         try:
-            return start(run, before, reporter, signals)
+            return start(run, before, reporter, signals, until=until)
         finally:
             lock.release()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trainer import __version__
 from trainer.continuity import compare_settings, state_left_behind
+from trainer.output import give_up_unwritten, print_line
 from trainer.reporter import Reporter
 from trainer.rundir.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
@@ -34,6 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the trainer in the foreground; returns its exit code. Handlers come first."""
     signals = Signals()
     signals.install()
+    try:
+        return _run(argv, signals)
+    finally:
+        give_up_unwritten()
+
+
+def _run(argv: Sequence[str] | None, signals: Signals) -> int:
     arguments = _parse(argv)
     run = RunDirectory(arguments.run)
     try:
@@ -45,10 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             lock.release()
     except RunError as error:
-        print(f"andrea-trainer: {error}", file=sys.stderr, flush=True)
+        print_line(f"andrea-trainer: {error}", to=sys.stderr)
         return error.exit_code
     except OSError as error:  # of the lock: all later ones are told by the run's own errors
-        print(f"andrea-trainer: {run.lock}: {error.strerror}", file=sys.stderr, flush=True)
+        print_line(f"andrea-trainer: {run.lock}: {error.strerror}", to=sys.stderr)
         return Exit.SAVE_FAILED
 
 
@@ -85,11 +93,11 @@ def _hold(run: RunDirectory, signals: Signals, until: int | None) -> Exit:
     try:
         outcome = start(run, before, reporter, signals, until=until)
     except RunError as error:
-        _end(reporter, error.exit_code, str(error), is_said=False)  # main says it, on stderr
+        _end(reporter, error.exit_code, str(error), is_said=False)  # _run says it, on stderr
         raise
     except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the state must tell
         _end(reporter, Exit.ERROR, f"{type(error).__name__}: {error}")
-        traceback.print_exc()
+        print_line(traceback.format_exc(), to=sys.stderr)
         return Exit.ERROR
     _end(reporter, outcome, reporter.state.reason or EXIT_WORDS[outcome])
     return outcome

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trainer.output import print_line
 from trainer.rundir.state import State, write_state
 
 _STATE_SECONDS = 1.0
@@ -62,7 +63,7 @@ class Reporter:
     def say(self, line: str) -> None:
         """One line with the time in the log."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self._wall()))
-        print(f"{stamp} {line}", flush=True)
+        print_line(f"{stamp} {line}")
         self._said = self._monotonic()
 
     def say_at_times(self, line: Callable[[], str]) -> None:
@@ -79,4 +80,4 @@ class Reporter:
         try:
             write_state(self._path, self.state)
         except OSError as error:
-            print(f"{self._path}: {error.strerror}", file=sys.stderr, flush=True)
+            print_line(f"{self._path}: {error.strerror}", to=sys.stderr)

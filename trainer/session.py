@@ -48,11 +48,13 @@ def run_trainer(
     except OSError as error:
         what = f"{error.filename or run.path}: {error.strerror}"
         raise SaveError(f"{what}: mend the disk, then start again; nothing was trained") from error
-    if until is not None and until < training.last_step:
-        training.last_step = until
-        reporter.now(reason=f"trained to step {until:,}, as --until asked")
+    if until is not None:
+        training.last_step = min(until, training.last_step)
     try:
-        return train(training)
+        outcome = train(training)
+        if outcome is Exit.FINISHED and training.engine.step < settings.train.total_steps:
+            reporter.now(reason=f"trained to step {training.engine.step:,}, as --until asked")
+        return outcome
     except RunError:
         raise
     except Exception:

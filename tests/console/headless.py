@@ -99,12 +99,13 @@ class Stage:
         self.follower = ScriptedFollower(view or fixed_run.fixed_view(12), series)
         self.operations = RecordedOperations()
         self.pivots = ScriptedPivots(run or RunDirectory(Path("nowhere") / "andrea-120m"))
+        self.desk = desk_class(self.pivots, Path("/srv/text"))
         self.hands = Hands()
         self._wakes: asyncio.Queue[None] = asyncio.Queue()
         self.app = app_class(
             self.follower,
             self.operations,
-            desk_class(self.pivots, Path("/srv/text")),
+            self.desk,
             branching or Branching(self.pivots.run),
             self._changes(),
             clock=Clock(wall=lambda: self.hands.wall, monotonic=lambda: self.hands.monotonic),

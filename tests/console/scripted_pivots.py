@@ -1,6 +1,7 @@
 """A pivot without a trainer: its facts come when a test lets them, from a real run directory."""
 
 import queue
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,9 +53,15 @@ class ScriptedPivots:
     then: "queue.Queue[Progress | Exception | None]" = field(default_factory=queue.Queue)
     refusal: Exception | None = None
     back: Told = field(default_factory=Told)
+    may_request: threading.Event = field(default_factory=threading.Event)
+    """While it isn't set, the disk is slow."""
+
+    def __post_init__(self) -> None:
+        self.may_request.set()
 
     def request(self, plan: Plan) -> Progress:
         self.calls.append("request")
+        assert self.may_request.wait(20)
         if self.refusal is not None:
             raise self.refusal
         self.plans.append(plan)

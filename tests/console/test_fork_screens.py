@@ -143,6 +143,23 @@ async def test_fork_that_is_refused_is_told_and_can_be_asked_for_again() -> None
         assert "Branch A" in stage.text()
 
 
+async def test_branch_that_was_made_before_the_other_was_refused_can_be_left_behind() -> None:
+    branching = ScriptedBranching()
+    async with Stage(branching=branching).opened() as stage:
+        await open_fork(stage)
+        await stage.pilot.press(*["tab"] * 4, "enter")
+        first, second = grown("is made")
+        branching.then.put((first, replace(second, path=None, words="is being made")))
+        await settle(stage, "is being made")
+        branching.then.put(SettingsError("the name is taken"))
+        await settle(stage, "the name is taken")
+        await settle(stage, "Enter next, choose")
+        assert "goes no further from here" in stage.text()
+        await stage.pilot.press("escape")
+        await open_fork(stage)
+        assert "Branch A" in stage.text()
+
+
 async def test_branches_go_on_without_their_screen_and_are_shown_again() -> None:
     branching = ScriptedBranching()
     async with Stage(branching=branching).opened() as stage:

@@ -1,5 +1,6 @@
 """Journeys through the pivot wizard, with a pivot that is scripted and files that are real."""
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from console.pivot_desk import PivotDesk, Pivots
 from console.run_view import RunView
 from console.screens.dashboard import Dashboard
 from console.screens.pivot.policy import Policy
@@ -23,6 +25,8 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.pivot import HoldMode
 from trainer.rundir.policy_file import Bounds
+from trainer.rundir.settings import SourceSettings
+from trainer.rundir.source_size import SourceSize
 
 QUIET = 1.0
 """Longer than the guard, seconds."""
@@ -36,10 +40,13 @@ def run(tmp_path: Path) -> RunDirectory:
 
 @asynccontextmanager
 async def wizard(
-    run: RunDirectory, size: tuple[int, int] = (120, 40), view: RunView | None = None
+    run: RunDirectory,
+    size: tuple[int, int] = (120, 40),
+    view: RunView | None = None,
+    desk_class: type[PivotDesk] = PivotDesk,
 ) -> AsyncIterator[Stage]:
     """The wizard at its first step, and keys count."""
-    async with Stage(view, run=run).opened(*size) as stage:
+    async with Stage(view, run=run, desk_class=desk_class).opened(*size) as stage:
         await stage.pilot.press("p")
         await settle(stage, "✓")
         await settle(stage, "Enter next")
@@ -230,6 +237,50 @@ async def test_source_is_added_once_its_text_was_counted(run: RunDirectory) -> N
         assert "▸ chat" in stage.text()
 
 
+class SlowDesk(PivotDesk):
+    """Counts a source when it is let go."""
+
+    def __init__(self, pivots: Pivots, folder: Path) -> None:
+        super().__init__(pivots, folder)
+        self.go = threading.Event()
+        self.counted = 0
+
+    def measure(self, source: SourceSettings) -> SourceSize:
+        assert self.go.wait(20)
+        self.counted += 1
+        return SourceSize(documents=3, text_bytes=30, is_exact=True, tokens=None)
+
+
+async def counting(stage: Stage, *, times: int) -> SlowDesk:
+    """A source named x is being counted, Enter having been pressed so often."""
+    await to_policy(stage)
+    await stage.pilot.press("a", "x", "enter", *"python:docs", *["enter"] * times)
+    await stage.until(lambda: "counting its text" in stage.text(), "the count")
+    assert isinstance(stage.desk, SlowDesk)
+    return stage.desk
+
+
+async def test_enter_again_while_a_source_is_counted_adds_it_once(run: RunDirectory) -> None:
+    async with wizard(run, desk_class=SlowDesk) as stage:
+        desk = await counting(stage, times=2)
+        desk.go.set()
+        await stage.until(lambda: "new: 3 documents" in stage.text(), "the arm")
+        await stage.until(lambda: desk.counted == 2, "the second count")
+        await stage.pilot.pause()
+        assert [arm.name for arm in policy(stage).draft.arms if arm.was is None] == ["x"]
+
+
+async def test_source_dropped_while_it_is_counted_is_not_added(run: RunDirectory) -> None:
+    async with wizard(run, desk_class=SlowDesk) as stage:
+        desk = await counting(stage, times=1)
+        await stage.pilot.press("escape", "a")
+        desk.go.set()
+        await stage.until(lambda: desk.counted == 1, "the count")
+        await stage.pilot.press("y")
+        assert [arm.name for arm in policy(stage).draft.arms if arm.was is None] == []
+        assert "▸ name y" in stage.text()
+
+
 async def test_source_whose_text_is_gone_is_told_at_its_arm(run: RunDirectory) -> None:
     (run.path / "chat.txt").unlink()
     async with wizard(run) as stage:
@@ -297,6 +348,33 @@ async def test_storm_of_keys_from_the_dashboard_on_gets_nowhere(run: RunDirector
         assert isinstance(stage.app.screen, WizardScreen)
         assert stage.app.focused is None
         assert stage.pivots.calls == []
+
+
+async def test_double_tap_on_next_skips_no_step(run: RunDirectory) -> None:
+    async with wizard(run) as stage:
+        await to_policy(stage)
+        await stage.pilot.press("right", "1")
+        for _ in range(2):
+            stage.app.post_message(events.Key("n", "n"))
+        await settle(stage, "At the next boundary")
+        await stage.pilot.pause()
+        assert "At the next boundary" in stage.text()
+
+
+async def test_escape_while_the_request_is_written_does_not_lose_the_pivot(
+    run: RunDirectory,
+) -> None:
+    async with wizard(run) as stage:
+        await to_review(stage)
+        stage.pivots.may_request.clear()
+        await stage.pilot.press(*NAME)
+        stage.hands.monotonic += QUIET
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.pivots.calls == ["request"], "the request")
+        await stage.pilot.press("escape", "ctrl+left")
+        stage.pivots.may_request.set()
+        await stage.until(lambda: isinstance(stage.app.screen, ProgressScreen), "the progress")
+        await stage.until(lambda: stage.pivots.calls == ["request", "walk"], "the walk")
 
 
 async def test_wrong_name_and_empty_enter_do_nothing(run: RunDirectory) -> None:

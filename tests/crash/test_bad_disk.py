@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.crash.faults import FailingDisk, once_after_a_save
-from tests.tiny import make_tiny_run, strict_json, timeless, train_here
+from tests.tiny import Crashed, crash, make_tiny_run, strict_json, timeless, train_here
 from trainer.cli import main
 from trainer.loop import Training
 from trainer.rundir.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, SaveError
+from trainer.rundir.records import canonical
 from trainer.rundir.state import State, read_state
 
 CODES = [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES]
@@ -120,6 +121,29 @@ def test_records_wait_in_memory_for_room_and_the_history_has_no_gap(
     assert any("records wait in memory" in alarm for alarm in told)
     assert 8 not in steps_on_disk(run)  # a checkpoint never outlives its history
     assert_same(run, straight)
+
+
+def test_alarm_stays_while_a_record_waits_and_the_steps_after_it_only_prove_theirs(
+    tmp_path: Path,
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    with pytest.raises(Crashed):
+        train_here(run, {14: crash})
+    lines = run.loss.read_bytes().splitlines(keepends=True)
+    lines[9] = lines[9].replace(b'"loss":', b'"loss":1')  # step 9 will differ
+    run.loss.write_bytes(b"".join(lines))
+    alarms = {}
+
+    def remember(training: Training) -> None:
+        alarms[training.engine.step] = training.reporter.state.alarms
+
+    def fails(call: str, name: str) -> bool:
+        return (call, name) == ("pwrite", ".loss.json") and not alarms
+
+    with FailingDisk(run.path, errno.ENOSPC, fails).mounted():
+        train_here(run, dict.fromkeys(range(9, 17), remember))
+    assert [step for step, told in alarms.items() if told] == [9, 10, 11, 12, 13, 14]
+    assert list(canonical(strict_json(run.loss))) == list(range(1, 17))
 
 
 def test_last_save_that_fails_for_ever_is_exit_4_and_the_next_start_goes_on(

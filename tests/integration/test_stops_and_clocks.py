@@ -1,4 +1,4 @@
-"""A trainer that stands still for a while, and clocks that jump (cases D9, D10)."""
+"""Trainers that stop early or stand still for a while, and clocks that jump (cases D9, D10)."""
 
 import signal
 import time
@@ -9,9 +9,10 @@ import pytest
 from console.follow import Clock, Follower
 from console.verbs import look_at_all
 from tests.integration.test_trainer_process import Start, start, wait_for_steps, wait_until
-from tests.tiny import make_tiny_run, strict_json, timeless, train_here
+from tests.tiny import ask_stop, make_tiny_run, strict_json, timeless, train_here
 from trainer.loop import Training
 from trainer.rundir.outcomes import Exit
+from trainer.rundir.state import read_state
 
 __all__ = ["start"]  # the fixture
 
@@ -57,3 +58,15 @@ def test_jump_of_the_wall_clock_changes_no_duration_and_no_byte(
     assert timeless(records) == timeless(strict_json(straight.loss))
     last = "step_000016.bin"
     assert (run.path / last).read_bytes() == (straight.path / last).read_bytes()
+
+
+def test_step_to_end_at_is_told_only_where_it_was_reached(tmp_path: Path) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    reasons = []
+    for until, script in ((12, {5: ask_stop}), (12, None), (8, None), (None, None)):
+        train_here(run, script, until=until)
+        state = read_state(run.state)
+        assert state is not None
+        reasons.append(state.reason)
+    reached = "trained to step 12, as --until asked"
+    assert reasons == ["", reached, reached, ""]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -11,6 +12,8 @@ from console.cli import main
 from tests.tiny import Crashed, ask_checkpoint, crash, make_tiny_run, strict_json, train_here
 from trainer.rundir.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.records import RecordArray
+from trainer.rundir.state import read_state, write_state
 from trainer.rundir.verification import verify
 
 
@@ -97,6 +100,42 @@ def test_each_harm_is_found_and_named(
     harm(run)
     assert [what for what in wrong(run) if what.startswith(named)]
     assert main(["verify", str(run.path)]) == 1
+
+
+def train_one_more(run: RunDirectory) -> None:
+    losses = RecordArray(run.loss)
+    step = losses.records[-1]["step"] + 1
+    losses.append({**losses.records[-1], "step": step})
+    losses.close()
+    state = read_state(run.state)
+    assert state is not None
+    write_state(run.state, replace(state, step=step))
+
+
+def append_by_half(run: RunDirectory) -> None:
+    """What a reader can see of the one write of an append."""
+    data = run.loss.read_bytes()
+    run.loss.write_bytes(data.removesuffix(b"\n]\n") + b',\n{"step":')
+
+
+def thin_one(run: RunDirectory) -> None:
+    (run.path / "step_000008.bin").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("part", "happens"),
+    [("audits", thin_one), ("history", append_by_half), ("history", train_one_more)],
+)
+def test_what_a_live_trainer_does_meanwhile_is_nothing_wrong(
+    part: str, happens: Callable[[RunDirectory], None], run: RunDirectory
+) -> None:
+    told = []
+    for finding in verify(run):
+        told.append(finding)
+        if finding.part == part:
+            happens(run)
+    assert [finding.what for finding in told if not finding.ok] == []
+    assert told[-1].part == "state"
 
 
 def test_steps_trained_again_give_the_same_records_and_checkpoint(

@@ -15,7 +15,7 @@ from trainer.rundir.outcomes import RunError
 from trainer.rundir.record_lines import Record
 from trainer.rundir.records import canonical
 from trainer.rundir.run_toml import load_settings
-from trainer.rundir.state import read_state
+from trainer.rundir.state import State, read_state
 from trainer.rundir.thinning import all_audits
 
 _HEADER_BYTES = 8
@@ -45,15 +45,16 @@ def verify(run: RunDirectory) -> Iterator[Finding]:
         return
     yield Finding(part="settings", ok=True, what=f"{run.settings.name} is valid")
     n_params = None if settings.trainer.command else settings.model.n_params
-    # the history is read after the list: what it must cover is on disk by then
+    # the history is read after the list and the state: what it must cover is on disk by then
     inventory = list_checkpoints(run.path, n_params)
     audits = yield from _check_audits(run)
     for skipped in inventory.skipped:
         yield Finding(part="checkpoint", ok=False, what=f"{skipped.path.name}: {skipped.reason}")
     for checkpoint in inventory.checkpoints:
         yield check_checkpoint(checkpoint, audits.get(checkpoint.step))
+    state = read_state(run.state)
     history = yield from _check_history(run, inventory)
-    yield from _check_state(run, history)
+    yield _check_state(run, state, history)
     yield from _check_fork(run, inventory)
 
 
@@ -62,6 +63,8 @@ def check_checkpoint(checkpoint: Checkpoint, audit: Record | None) -> Finding:
     name = checkpoint.path.name
     try:
         sha256, n_nonfinite = _digest(checkpoint.path)
+    except FileNotFoundError:
+        return Finding(part="checkpoint", ok=True, what=f"{name}: was thinned meanwhile")
     except OSError as error:
         return Finding(part="checkpoint", ok=False, what=f"{name}: {error.strerror}")
     wrong = []
@@ -92,7 +95,7 @@ def _digest(path: Path) -> tuple[str, int]:
 
 
 def _check_audits(run: RunDirectory) -> Generator[Finding, None, Steps]:
-    strict = _strict(run.samples, "audits")
+    strict, _ = _strict(run.samples, "audits")
     yield strict
     try:
         return canonical(all_audits(run))
@@ -102,11 +105,10 @@ def _check_audits(run: RunDirectory) -> Generator[Finding, None, Steps]:
 
 
 def _check_history(run: RunDirectory, inventory: Inventory) -> Generator[Finding, None, Steps]:
-    strict = _strict(run.loss, "history")
+    strict, records = _strict(run.loss, "history")
     yield strict
     if not strict.ok:
         return {}
-    records = orjson.loads(run.loss.read_bytes()) if run.loss.exists() else []
     history = canonical(record for record in records if isinstance(record, dict))
     last = max(history, default=0)
     gaps = [step for step in range(1, last + 1) if step not in history]
@@ -130,45 +132,40 @@ def _is_told(record: Record) -> bool:
     return record.get("loss") is not None or "loss" in (record.get("nonfinite") or {})
 
 
-def _strict(path: Path, part: str) -> Finding:
-    """Whether the whole file is one strict JSON array; a missing one holds nothing."""
+def _strict(path: Path, part: str) -> tuple[Finding, list[Any]]:
+    """Whether the whole file is one strict JSON array, and what it holds; a missing one nothing."""
     message = ""
     for _ in range(_TRIES):
         try:
-            data = path.read_bytes()
+            written = orjson.loads(path.read_bytes())
         except FileNotFoundError:
-            return Finding(part=part, ok=True, what=f"{path.name}: not there yet")
+            return Finding(part=part, ok=True, what=f"{path.name}: not there yet"), []
         except OSError as error:
-            return Finding(part=part, ok=False, what=f"{path.name}: {error.strerror}")
-        try:
-            written = orjson.loads(data)
+            return Finding(part=part, ok=False, what=f"{path.name}: {error.strerror}"), []
         except ValueError as error:
             message = f"{path.name}: not strict JSON: {error}"
             continue
         if isinstance(written, list):
             what = f"{path.name}: strict JSON, {len(written):,} records"
-            return Finding(part=part, ok=True, what=what)
+            return Finding(part=part, ok=True, what=what), written
         message = f"{path.name}: not an array"
-    return Finding(part=part, ok=False, what=message)
+    return Finding(part=part, ok=False, what=message), []
 
 
-def _check_state(run: RunDirectory, history: Steps) -> Iterator[Finding]:
-    state = read_state(run.state)
+def _check_state(run: RunDirectory, state: State | None, history: Steps) -> Finding:
     if state is None:
         ok = not run.state.exists()
         what = "not there yet" if ok else "not a JSON object; the next start makes it again"
-        yield Finding(part="state", ok=ok, what=f"{run.state.name}: {what}")
-        return
+        return Finding(part="state", ok=ok, what=f"{run.state.name}: {what}")
     last, phase = max(history, default=0), run.current_phase()
     if state.phase != phase:
         what = f"says phase {state.phase}, the archive ends before phase {phase}"
-        yield Finding(part="state", ok=False, what=f"{run.state.name}: {what}")
     elif state.step > last:
         what = f"says step {state.step:,}, the history ends at {last:,}"
-        yield Finding(part="state", ok=False, what=f"{run.state.name}: {what}")
     else:
         what = f"{run.state.name}: phase {phase}, step {state.step:,}, as the other files"
-        yield Finding(part="state", ok=True, what=what)
+        return Finding(part="state", ok=True, what=what)
+    return Finding(part="state", ok=False, what=f"{run.state.name}: {what}")
 
 
 def _check_fork(run: RunDirectory, inventory: Inventory) -> Iterator[Finding]:

@@ -1,6 +1,5 @@
 """Step 2: the arms with their floors and caps, sources added and removed, and why."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -121,6 +120,8 @@ class Policy(Step):
         self._folder = folder
         self._ground: Ground | None = None
         self._told: tuple[Mistake, ...] = ()
+        self._counted: Policy.CountWanted | None = None
+        """What is being counted: the answer to anything else comes too late."""
         self.draft = Draft()
 
     def compose(self) -> ComposeResult:
@@ -159,14 +160,16 @@ class Policy(Step):
             return mistakes[0].message
         return "" if is_changed(self.draft) else "nothing is changed: a pivot needs another policy"
 
-    def add(self, name: str, source: SourceSettings, about: str) -> None:
-        """A source was counted: it is an arm of the draft."""
-        self._close_form()
-        self._take(self.draft.added(name, source, about))
+    def add(self, wanted: CountWanted, source: SourceSettings, about: str) -> None:
+        """A source was counted: it is an arm of the draft, unless it isn't wanted any more."""
+        if wanted is self._counted:
+            self._close_form()
+            self._take(self.draft.added(wanted.name, source, about))
 
-    def refuse_source(self, problem: str) -> None:
+    def refuse_source(self, wanted: CountWanted, problem: str) -> None:
         """A source can't be added."""
-        self.query_one(SourceForm).say(problem)
+        if wanted is self._counted:
+            self.query_one(SourceForm).say(problem)
 
     def on_policy_table_changed(self, event: PolicyTable.Changed) -> None:
         event.stop()
@@ -188,7 +191,8 @@ class Policy(Step):
             form.say(wrong)
             return
         form.say("counting its text …", is_wrong=False)
-        self.post_message(self.CountWanted(event.name, event.path))
+        self._counted = self.CountWanted(event.name, event.path)
+        self.post_message(self._counted)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -200,6 +204,7 @@ class Policy(Step):
 
     def _close_form(self) -> None:
         """First the focus goes: a field that is hidden while it has it would take it away."""
+        self._counted = None
         self.enter()
         self.query_one(SourceForm).close()
         self._fit()
@@ -217,10 +222,10 @@ class Policy(Step):
     def _draw(self) -> None:
         if self._ground is None:
             return
-        states: Mapping[str, object] = self._ground.arms
         preview = preview_of(self.draft, self._ground.settings, self._ground.arms)
         table = self.query_one(PolicyTable)
-        table.show_titles("arms", f"{len(states)} today, {len(self.draft.kept)} then")
+        n_today = sum(arm.was is not None for arm in self.draft.arms)
+        table.show_titles("arms", f"{n_today} today, {len(self.draft.kept)} then")
         table.show(self.draft, self._ground.arms, preview, self._told)
 
 

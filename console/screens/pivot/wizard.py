@@ -82,6 +82,8 @@ class WizardScreen(FramedScreen):
         self._glance: Glance | None = None
         self._is_busy = False
         """Something was sent off that has to come back before the next step."""
+        self._is_requesting = False
+        """The journal is being written: a pivot that nobody walks must not be left behind."""
 
     def compose_body(self) -> ComposeResult:
         yield Preconditions()
@@ -115,7 +117,8 @@ class WizardScreen(FramedScreen):
 
     def action_cancel(self) -> None:
         """Close; nothing was done."""
-        self.dismiss()
+        if not self._is_requesting:
+            self.dismiss()
 
     def action_back(self) -> None:
         """Go to the step before."""
@@ -133,6 +136,7 @@ class WizardScreen(FramedScreen):
         if self._at == CHECKS:
             self._open(POLICY)
         else:
+            self._is_busy = True
             self._plan()
 
     def on_step_done(self, event: Step.Done) -> None:
@@ -187,7 +191,7 @@ class WizardScreen(FramedScreen):
         else:
             self.query_one(Preconditions).show(checks)
 
-    @work(group="pivot-files")
+    @work(group="pivot-count", exclusive=True)
     async def on_policy_count_wanted(self, event: Policy.CountWanted) -> None:
         event.stop()
         policy = self.query_one(Policy)
@@ -195,20 +199,19 @@ class WizardScreen(FramedScreen):
             source = self._desk.anchored(event.path)
             size = await asyncio.to_thread(self._desk.measure, source)
         except (RunError, OSError) as error:
-            policy.refuse_source(str(error))
+            policy.refuse_source(event, str(error))
         else:
-            policy.add(event.name, source, size_words(size))
+            policy.add(event, source, size_words(size))
 
     @work(group="pivot-files")
     async def _plan(self) -> None:
         """Make the plan of the draft; what the files don't allow is shown in the policy's step."""
-        policy, ground = self.query_one(Policy), self._ground
-        if ground is None:
-            return
-        self._is_busy = True
+        policy = self.query_one(Policy)
         try:
+            if self._ground is None:
+                return
             change, mode = change_of(policy.draft), self.query_one(When).mode
-            plan = await asyncio.to_thread(self._desk.plan, change, mode, ground)
+            plan = await asyncio.to_thread(self._desk.plan, change, mode, self._ground)
         except (RunError, OSError) as error:
             self._open(POLICY)
             policy.refuse(str(error))
@@ -228,7 +231,7 @@ class WizardScreen(FramedScreen):
     @work(group="pivot-files")
     async def on_review_confirmed(self, event: Review.Confirmed) -> None:
         event.stop()
-        self._is_busy = True
+        self._is_busy = self._is_requesting = True
         try:
             told = await asyncio.to_thread(self._desk.pivots.request, event.plan)
         except (RunError, OSError) as error:
@@ -236,4 +239,4 @@ class WizardScreen(FramedScreen):
         else:
             self.post_message(self.Requested(Story().after(told)))
         finally:
-            self._is_busy = False
+            self._is_busy = self._is_requesting = False
