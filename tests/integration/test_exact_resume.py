@@ -18,7 +18,7 @@ from tests.tiny import (
 )
 from trainer.engine.schedule import learning_rate
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit
+from trainer.rundir.outcomes import Exit, HistoryError
 from trainer.rundir.records import canonical
 from trainer.rundir.run_toml import load_settings
 from trainer.rundir.state import read_state
@@ -132,6 +132,21 @@ def test_replay_that_differs_is_appended_under_its_attempt(tmp_path: Path) -> No
     of_nine = [record for record in strict_json(run.loss) if record["step"] == 9]
     assert [record["attempt"] for record in of_nine] == [1, 2]
     assert canonical(strict_json(run.loss))[9]["loss"] == altered["loss"]
+
+
+@pytest.mark.parametrize("field", [b'"arm"', b'"tokens"', b'"phase"'])
+def test_a_record_that_does_not_tell_its_batch_is_refused_by_step(
+    tmp_path: Path, field: bytes
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    train_here(run, {13: ask_stop})
+    lines = run.loss.read_bytes().split(b"\n")
+    lines[5] = lines[5].replace(field, b'"lost"')
+    run.loss.write_bytes(b"\n".join(lines))
+    before = run.loss.read_bytes()
+    with pytest.raises(HistoryError, match=r"\.loss\.json: the record of step 5 does not tell"):
+        train_here(run)
+    assert run.loss.read_bytes() == before
 
 
 def test_every_start_has_a_number_of_its_own_and_tells_of_a_crash(
