@@ -91,7 +91,12 @@ class Dashboard(Screen[None]):
         self.watch(self.app, "glance", self._show)
         self.watch(self.app, "minute", self._show_ages, init=False)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Zoom where there is room for all panes."""
+        return action != "zoom" or self.has_class("-wide", "-tall")
+
     def on_resize(self) -> None:
+        self.refresh_bindings()
         self._show_ages()
         self.query_one(PaneTabs).show(self.chosen, self.size.width)
 

@@ -1,4 +1,7 @@
-"""The line of keys at the bottom: what works everywhere first, then what the focus adds."""
+"""The line of keys at the bottom: what works everywhere first, then what the focus adds.
+
+Where there is no room for all, the last are left out: help, which is never, tells them.
+"""
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -8,6 +11,7 @@ from textual.widgets import Static
 
 from console.keys import CHANGING
 from console.theme import ACCENT
+from console.widgets.text import Piece, line
 
 
 class KeyLine(Static):
@@ -30,6 +34,9 @@ class KeyLine(Static):
         self.screen.bindings_updated_signal.subscribe(self, self._draw)
         return []
 
+    def on_resize(self) -> None:
+        self._draw(self.screen)
+
     def _draw(self, screen: Screen[object]) -> None:
         active = [
             each for each in screen.active_bindings.values() if self._is_offered(each.binding)
@@ -39,13 +46,15 @@ class KeyLine(Static):
         active.sort(key=lambda each: order.index(each.node) if each.node in order else len(order))
         # Several keys of one action are shown by the first.
         keys = {each.binding.action: each.binding for each in reversed(active) if each.enabled}
-        line = Content("  ").join([self._key(binding) for binding in reversed(keys.values())])
-        if not (isinstance(self.content, Content) and self.content.is_same(line)):
-            self.update(line)
+        pieces = [self._key(binding, rank) for rank, binding in enumerate(reversed(keys.values()))]
+        fitting = line(pieces, self.content_size.width, gap=2)
+        if not (isinstance(self.content, Content) and self.content.is_same(fitting)):
+            self.update(fitting)
 
     def _is_offered(self, binding: Binding) -> bool:
         return binding.show and binding.id not in self._hidden
 
-    def _key(self, binding: Binding) -> Content:
+    def _key(self, binding: Binding, rank: int) -> Piece:
         key = self.app.get_key_display(binding)
-        return Content.assemble((key, f"bold {ACCENT}"), f" {binding.description.lower()}")
+        text = Content.assemble((key, f"bold {ACCENT}"), f" {binding.description.lower()}")
+        return Piece(content=text, rank=-1 if binding.id == "app.help" else rank)

@@ -23,6 +23,10 @@ QUIET = 1.0
 """Longer than the dialog's guard, seconds."""
 
 
+def keys_in_sight(stage: Stage) -> set[str]:
+    return {key.strip() for key in stage.text().splitlines()[-1].strip().split("  ")}
+
+
 async def test_everything_that_matters_is_in_sight_at_80_columns() -> None:
     async with Stage().opened(80, 24) as stage:
         text = stage.text()
@@ -30,6 +34,36 @@ async def test_everything_that_matters_is_in_sight_at_80_columns() -> None:
         assert fact in text
     for fact in ("EMA 2.8135", "113,900, 7 min ago", "612 GB", "phase 2", "━"):
         assert fact in text
+
+
+@pytest.mark.parametrize("view", [fixed_run.fixed_view(12), fixed_run.stopped_view()])
+async def test_all_keys_are_in_sight_at_80_columns_on_every_pane(view: RunView) -> None:
+    own = [["- wider"], ["← older", "→ newer", "n newest"], [], ["f fork", "t thin"], []]
+    first = "c checkpoint" if view.is_running else "r resume"
+    async with Stage(view).opened(80, 24) as stage:
+        for number, keys in enumerate(own, start=1):
+            await stage.pilot.press(str(number))
+            await stage.pilot.pause()
+            assert {first, "p pivot", "q quit", "? help", *keys} <= keys_in_sight(stage)
+
+
+async def test_on_a_narrow_terminal_the_last_keys_go_whole_and_help_stays() -> None:
+    async with Stage().opened(80, 24) as stage:
+        await stage.pilot.press("4")
+        await stage.pilot.pause()
+        all_keys = keys_in_sight(stage)
+        for width in (70, 60, 50, 40, 30):
+            await stage.resize(width, 24)
+            await stage.pilot.pause()
+            assert {"c checkpoint", "? help"} <= keys_in_sight(stage) < all_keys
+
+
+async def test_zoom_is_offered_only_where_all_panes_have_room() -> None:
+    async with Stage().opened(160, 45) as stage:
+        for width, height in ((160, 45), (160, 24), (80, 45), (120, 30)):
+            await stage.resize(width, height)
+            await stage.pilot.pause()
+            assert ("z zoom" in stage.text()) is (width >= 120 and height >= 30)
 
 
 async def test_a_new_view_is_drawn_when_the_run_changed() -> None:
