@@ -93,6 +93,13 @@ def rate(steps_per_minute: float | None) -> str:
     return f"{steps_per_minute:,.{digits}f}/min"
 
 
+def replay(last_step: int, *, is_running: bool) -> str:
+    """What the history holds beyond the run's step, which is trained again to be compared."""
+    if is_running:
+        return f"proving again up to {steps(last_step)}"
+    return f"recorded up to {steps(last_step)}, to be proven again"
+
+
 def loss(value: float | None, nonfinite: str = "") -> str:
     """Four decimals; a loss that was not finite by its name (`NaN`), never as a number."""
     if nonfinite:

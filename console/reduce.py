@@ -105,7 +105,7 @@ def reduce(facts: Facts) -> RunView:
         n_records=facts.n_records,
         is_complete=facts.is_complete,
         log_tail=facts.log_tail,
-        notes=(*facts.notes, *state.notes, *_note_of_replay(state.replay)),
+        notes=(*facts.notes, *state.notes, *_note_of_replay(state.replay, step)),
     )
 
 
@@ -173,8 +173,9 @@ def _full_in(
     return full_in_seconds(steps, steps_left=steps_left, seconds_per_step=facts.pace.wall_seconds)
 
 
-def _note_of_replay(replay: Replay | None) -> tuple[str, ...]:
-    if replay is None or not replay.last_step:
+def _note_of_replay(replay: Replay | None, step: int) -> tuple[str, ...]:
+    """What came of it; while it is under way, only that it differs."""
+    if replay is None or not replay.last_step or (step < replay.last_step and not replay.differing):
         return ()
     span = f"steps {formatting.steps(replay.first_step)} to {formatting.steps(replay.last_step)}"
     if replay.differing:

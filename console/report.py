@@ -78,6 +78,8 @@ def _progress(view: RunView) -> str:
     share = view.step / view.total_steps if view.total_steps else None
     done = f"{formatting.steps(view.step)} of {formatting.steps(view.total_steps)}"
     parts = [f"step {done} ({formatting.percent(share, 1)})", f"phase {view.phase}"]
+    if view.replay_end is not None:
+        parts.append(formatting.replay(view.replay_end, is_running=view.is_running))
     if view.is_running:
         parts.append(formatting.rate(view.steps_per_minute))
         parts.append(f"{formatting.duration(view.eta_seconds)} to go")

@@ -176,5 +176,11 @@ class RunView:
     """Things to know that are no alarm: a repaired tail, a replay that was proven."""
 
     @property
+    def replay_end(self) -> int | None:
+        """The history's last step, where the run stands before it: steps to be trained again."""
+        is_behind = self.replay is not None and self.step < self.replay.last_step
+        return self.replay.last_step if self.replay is not None and is_behind else None
+
+    @property
     def newest(self) -> CheckpointRow | None:
         return self.checkpoints[-1] if self.checkpoints else None

@@ -94,12 +94,14 @@ def _progress_line(view: RunView, width: int) -> Content:
     total = view.total_steps
     step = formatting.steps(view.step)
     if not total:
-        return line([Piece(content=_labelled("step", step), rank=0), *_pace(view)], width)
+        counted = _labelled("step", step)
+        return line([Piece(content=counted, rank=0), *_replay(view), *_pace(view)], width)
     fraction = view.step / total
     counted = Content.assemble((step, "bold"), (f" / {formatting.steps(total)}", DIM))
     pieces = [
         Piece(content=counted, rank=0),
         Piece(content=Content(formatting.percent(fraction, 1)), rank=4),
+        *_replay(view),
         *_pace(view),
     ]
     text = line(pieces, width)
@@ -108,6 +110,14 @@ def _progress_line(view: RunView, width: int) -> Content:
         return text
     done, rest = bar(fraction, cells)
     return Content.assemble((done, ACCENT), (rest, DIM), "   ", text)
+
+
+def _replay(view: RunView) -> list[Piece]:
+    """Why the chart shows steps beyond this one."""
+    if view.replay_end is None:
+        return []
+    words = formatting.replay(view.replay_end, is_running=view.is_running)
+    return [Piece(content=Content.styled(words, ACCENT), rank=2)]
 
 
 def _pace(view: RunView) -> list[Piece]:

@@ -3,6 +3,7 @@
 import shutil
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,10 @@ def test_the_loss_is_that_of_the_step_that_is_shown(
 
 
 def test_a_proven_replay_is_a_note(follower: Follower, held: Callable[..., None]) -> None:
-    held(replay=Replay(first_step=101, last_step=154, proven=54), notes=("a repaired tail",))
+    replay = Replay(first_step=101, last_step=154, proven=53)
+    held(step=153, replay=replay, notes=("a repaired tail",))
+    assert follower.look().notes == ("a repaired tail",)
+    held(step=154, replay=replace(replay, proven=54), notes=("a repaired tail",))
     assert follower.look().notes == (
         "a repaired tail",
         "steps 101 to 154 trained again: 54 proven equal to the record on file",

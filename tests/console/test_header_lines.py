@@ -8,6 +8,7 @@ from console.run_view import LossPoint, Request, RequestStage, RunView, Severity
 from console.theme import AMBER, RED, RED_BLOCK
 from console.widgets.header_lines import Room, header_lines
 from tests.console import fixed_run
+from trainer.rundir.state import Replay
 
 WIDE, NARROW = Room(width=158, height=45), Room(width=78, height=24)
 
@@ -100,6 +101,16 @@ def test_a_request_takes_the_place_of_the_checkpoint() -> None:
     text = text_of(replace(fixed_run.fixed_view(3), request=request))
     assert "◆ checkpoint requested" in text
     assert "ago" not in text
+
+
+@pytest.mark.parametrize("room", [WIDE, NARROW])
+def test_a_step_before_the_historys_end_is_explained_while_it_trains_and_after(room: Room) -> None:
+    replay = Replay(first_step=113_901, last_step=113_990, proven=42)
+    view = replace(fixed_run.fixed_view(3), replay=replay)
+    assert "113,942 / 200,000   57.0 %   proving again up to 113,990" in text_of(view, room)
+    ended = replace(fixed_run.stopped_view(), replay=replay)
+    assert "recorded up to 113,990, to be proven again" in text_of(ended, room)
+    assert "up to" not in text_of(replace(view, step=113_990), room)
 
 
 def test_many_alarms_are_counted_and_the_newest_numbers_stay() -> None:

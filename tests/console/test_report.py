@@ -8,6 +8,7 @@ import pytest
 
 from console.report import as_json, as_text, exit_code_of
 from console.run_view import Audit, CheckpointRow, LossPoint, RunView, Severity, Status
+from trainer.rundir.state import Replay
 
 TRAINING = Status(word="training")
 VIEW = RunView(
@@ -83,6 +84,13 @@ def test_text_says_the_same_and_can_not_steer_the_terminal() -> None:
         "ALARM: \\x1b[2Jnot saved\\x0areally",
     ]
     assert "no checkpoint yet" in as_text(NEW)
+
+
+def test_text_explains_a_step_before_the_historys_end() -> None:
+    behind = replace(VIEW, replay=Replay(first_step=112_601, last_step=112_750, proven=100))
+    assert "(56.4 %), phase 1, proving again up to 112,750, 6.0/min" in as_text(behind)
+    ended = replace(behind, is_running=False)
+    assert "phase 1, recorded up to 112,750, to be proven again" in as_text(ended)
 
 
 @pytest.mark.parametrize(
