@@ -75,7 +75,7 @@ def reduce(facts: Facts) -> RunView:
         step=step,
         total_steps=total_steps,
         last=facts.shown,
-        steps_per_minute=facts.pace.steps_per_minute,
+        steps_per_minute=facts.pace.steps_per_minute if is_running else None,
         eta_seconds=eta_seconds(step, total_steps, facts.pace) if is_running else None,
         attempt=state.attempt or facts.attempt,
         phase=max(state.phase, facts.phase or 1),

@@ -106,7 +106,7 @@ def test_nothing_changed_gives_an_equal_view(
     assert after.history_version > before.history_version
 
 
-def test_pace_and_eta_follow_from_the_records(
+def test_pace_and_eta_follow_from_the_records_while_it_runs(
     follower: Follower, losses: RecordArray, held: Callable[..., None]
 ) -> None:
     for step in range(1, 11):
@@ -116,6 +116,10 @@ def test_pace_and_eta_follow_from_the_records(
     assert view.status.word == "training"
     assert view.steps_per_minute == pytest.approx(6)
     assert view.eta_seconds == pytest.approx(10 * 1990)
+    held.lock.release()  # type: ignore[attr-defined]
+    view = follower.look()
+    assert view.status.word == "failed"
+    assert (view.steps_per_minute, view.eta_seconds) == (None, None)
 
 
 def test_no_step_for_three_medians_is_a_stall_and_the_next_step_ends_it(
