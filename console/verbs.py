@@ -96,7 +96,12 @@ def _wait(
 
 
 def _takes_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="as JSON, for scripts")
+    words = "stopped, finished, held, failed or not running"
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help=f'as JSON, for scripts; without a trainer "state" is {words}',
+    )
 
 
 def _takes_timeout(parser: argparse.ArgumentParser) -> None:

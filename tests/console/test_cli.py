@@ -18,7 +18,7 @@ from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
 from tests.tiny import ROOT
 from trainer import __version__
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.state import State, write_state
+from trainer.rundir.state import ENDED, State, write_state
 
 
 def test_status_of_a_healthy_run(
@@ -139,6 +139,15 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     for word in ("status", "checkpoint", "stop", "--read-only", "--no-launch", "ANDREA_RUN"):
         assert word in told
     assert main(["stop", "--help"]) == 0
+
+
+def test_help_of_status_names_the_words_that_tell_exit_3_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["status", "--help"]) == 0
+    told = capsys.readouterr().out
+    for word in (*ENDED, "not running"):
+        assert word in " ".join(told.split())
 
 
 def test_version_is_told_with_the_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from console.report import as_json, as_text, exit_code_of
 from console.run_view import Audit, CheckpointRow, LossPoint, RunView, Severity, Status
-from trainer.rundir.state import Replay
+from trainer.rundir.state import ENDED, Replay
 
 TRAINING = Status(word="training")
 VIEW = RunView(
@@ -63,6 +63,11 @@ def test_json_has_the_contracts_keys_and_nothing_else() -> None:
         "disk": {"free_bytes": 300_000_000_000, "full_in_seconds": None},
         "alarms": [],
     }
+
+
+@pytest.mark.parametrize("word", sorted(ENDED))
+def test_json_tells_ends_apart_that_have_one_exit_code(word: str) -> None:
+    assert as_json(replace(NEW, status=Status(word=word)))["state"] == word
 
 
 def test_what_is_unknown_is_null() -> None:
