@@ -35,6 +35,9 @@ A run directory named like a verb is reached as ./status. After -- comes the com
 trainer: it finds the run directory in $ANDREA_RUN and runs in the current directory.
 """
 
+_ALIKE = 0.75
+"""From here on a word is a mistyped other one (difflib's ratio)."""
+
 _UNREAD = 141
 """How a shell tells of a tool whose reader was gone: 128 + SIGPIPE."""
 
@@ -71,7 +74,9 @@ def _run_verb(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog=f"andrea-console {name}", description=verb.help)
     parser.add_argument("run", type=Path, metavar="RUN", help="the run directory")
     verb.add_arguments(parser)
-    parsed = parser.parse_args(arguments[1:])
+    parsed, unknown = parser.parse_known_args(arguments[1:])
+    if unknown:
+        parser.error(_about_options(parser, unknown))
     if not parsed.run.is_dir():
         raise SettingsError(
             f"{parsed.run}: there is no run; `andrea-console {parsed.run}` makes it"
@@ -139,10 +144,12 @@ def _parse_console(arguments: list[str]) -> tuple[argparse.Namespace, tuple[str,
         own, command = arguments[:split], tuple(arguments[split + 1 :])
     parser = _console_parser()
     parsed, unknown = parser.parse_known_args(own)
+    if parsed.run is None and not unknown:
+        parser.error("the following arguments are required: RUN")
     if parsed.run in VERBS:
         parser.error(f"{parsed.run} is a verb and comes first; the directory is ./{parsed.run}")
     if unknown:
-        parser.error(_about(parsed.run, unknown))
+        parser.error(_about(parser, parsed.run or "", unknown))
     _require_no_typo(parser, parsed.run)
     if "--" in arguments and not command:
         parser.error("no command after --")
@@ -152,7 +159,7 @@ def _parse_console(arguments: list[str]) -> tuple[argparse.Namespace, tuple[str,
 
 def _require_no_typo(parser: argparse.ArgumentParser, run: str) -> None:
     """A mistyped verb alone would make a run of that name, and train it."""
-    nearest = difflib.get_close_matches(run, VERBS, n=1, cutoff=0.75)
+    nearest = difflib.get_close_matches(run, VERBS, n=1, cutoff=_ALIKE)
     if nearest and "/" not in run and not Path(run).exists():
         parser.error(
             f"{run} is no verb and no run; did you mean {nearest[0]}?"
@@ -160,13 +167,22 @@ def _require_no_typo(parser: argparse.ArgumentParser, run: str) -> None:
         )
 
 
-def _about(first: str, unknown: list[str]) -> str:
+def _about(parser: argparse.ArgumentParser, first: str, unknown: list[str]) -> str:
     """What is wrong with arguments that nobody knows: most often `first` was to be a verb."""
     nearest = difflib.get_close_matches(first, VERBS, n=1)
     if nearest and not all(word.startswith("-") for word in unknown):
         return f"{first} is no verb; did you mean {nearest[0]}?"
     if unknown[0] in VERBS:
         return f"{unknown[0]} is a verb and comes first"
+    return _about_options(parser, unknown)
+
+
+def _about_options(parser: argparse.ArgumentParser, unknown: list[str]) -> str:
+    """The option that was meant, where one is near."""
+    name = next((word for word in unknown if word.startswith("-")), "").partition("=")[0]
+    nearest = difflib.get_close_matches(name, parser._option_string_actions, n=1, cutoff=_ALIKE)
+    if nearest:
+        return f"{name} is no option; did you mean {nearest[0]}?"
     return f"unrecognized arguments: {' '.join(unknown)}"
 
 
@@ -181,7 +197,8 @@ def _console_parser() -> argparse.ArgumentParser:
         epilog=f"verbs, for scripts:\n{verbs}\n\n{_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("run", metavar="RUN", help="the run directory")
+    # Required, but asked for only when no mistyped option can be the reason that it is missing.
+    parser.add_argument("run", metavar="RUN", nargs="?", help="the run directory")
     parser.add_argument(
         "--preset", metavar="NAME", help=f"of a new run: {', '.join(PRESETS)} (default: demo)"
     )
