@@ -83,14 +83,16 @@ class ConsoleApp(SteeringApp):
             self.look_for_pivot()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what the run can take: a checkpoint while it runs, a resume while it doesn't.
+        """Offer what the run can take: a checkpoint while it runs, a resume while it can go on.
 
         Nothing once the console leaves: what is typed ahead finds no screens to act on.
         """
         if self._is_leaving:
             return False
-        if action in ("checkpoint", "resume") and self.view is not None:
-            return self.view.is_running is (action == "checkpoint")
+        if self.view is not None and action == "checkpoint":
+            return self.view.is_running
+        if self.view is not None and action == "resume":
+            return self.view.can_go_on
         return True
 
     @work(group="follow")
@@ -125,7 +127,7 @@ class ConsoleApp(SteeringApp):
     def on_run_changed(self, event: RunChanged) -> None:
         before, self.glance = self.view, event.glance
         view = event.glance.view
-        if before is None or before.is_running is not view.is_running:
+        if before is None or _offers(before) != _offers(view):
             self.refresh_bindings()
         if before is not None and view.request is not None and view.request != before.request:
             self._answer(view.request)
@@ -223,3 +225,8 @@ class ConsoleApp(SteeringApp):
             self.push_screen(HelpScreen(sections, hidden=CHANGING))
         else:
             self.push_screen(HelpScreen([*sections, *STEERING]))
+
+
+def _offers(view: RunView) -> tuple[bool, bool]:
+    """What decides which keys are on offer."""
+    return view.is_running, view.can_go_on

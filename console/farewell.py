@@ -17,7 +17,8 @@ def stopped(view: RunView) -> str:
         saved = "no checkpoint"
     else:
         saved = f"{newest.name}, {formatting.size(newest.n_bytes)}"
-    return f"{foreign(view.name)}: {ended}; {saved}\nresume with: andrea-console {_path(view)}"
+    how = "resume with:" if view.can_go_on else "look at it with:"
+    return f"{foreign(view.name)}: {ended}; {saved}\n{how} andrea-console {_path(view)}"
 
 
 def detached(view: RunView | None) -> str:

@@ -176,6 +176,12 @@ class RunView:
     """Things to know that are no alarm: a repaired tail, a replay that was proven."""
 
     @property
+    def can_go_on(self) -> bool:
+        """No trainer runs, and there are steps left to train, for all that is known."""
+        is_done = self.status.word == "finished" and self.step >= (self.total_steps or 0)
+        return not self.is_running and not is_done
+
+    @property
     def replay_end(self) -> int | None:
         """The history's last step, where the run stands before it: steps to be trained again."""
         is_behind = self.replay is not None and self.step < self.replay.last_step

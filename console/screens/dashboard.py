@@ -147,9 +147,8 @@ class Dashboard(Screen[None]):
 def _hint(view: RunView, *, is_read_only: bool) -> str:
     if is_read_only:
         return "read-only"
-    can_go_on = view.status.severity in (Severity.ENDED, Severity.ATTENTION, Severity.BAD)
-    is_done = view.status.word == "finished"
-    return "r resumes" if can_go_on and not view.is_running and not is_done else ""
+    has_ended = view.status.severity in (Severity.ENDED, Severity.ATTENTION, Severity.BAD)
+    return "r resumes" if has_ended and view.can_go_on else ""
 
 
 def _chart_mark(mark: Mark) -> marks.Mark:

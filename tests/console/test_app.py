@@ -286,6 +286,19 @@ async def test_r_resumes_only_what_has_ended() -> None:
     assert stage.operations.calls == ["launch"]
 
 
+async def test_a_finished_run_offers_no_resume() -> None:
+    status = Status(word="finished", severity=Severity.ENDED)
+    finished = replace(fixed_run.stopped_view(), status=status, step=200_000)
+    async with Stage(fixed_run.stopped_view()).opened() as stage:
+        assert "r resume" in stage.text()
+        await stage.becomes(finished)
+        assert "r resume" not in stage.text()
+        await stage.pilot.press("r")
+        await stage.becomes(replace(finished, step=1_000))  # it was told to train no further
+        assert "r resume" in stage.text()
+    assert stage.operations.calls == []
+
+
 async def test_read_only_says_so_and_changes_nothing() -> None:
     async with Stage(is_read_only=True).opened() as stage:
         assert "read-only" in stage.text()

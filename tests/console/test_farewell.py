@@ -15,6 +15,12 @@ def test_a_stop_names_step_file_size_and_how_to_go_on() -> None:
     )
 
 
+def test_a_finished_run_is_not_offered_to_be_resumed() -> None:
+    status = Status(word="finished", severity=Severity.ENDED)
+    view = replace(fixed_run.stopped_view(), status=status, step=200_000)
+    assert farewell.stopped(view).endswith("\nlook at it with: andrea-console runs/v3")
+
+
 def test_a_failure_is_said_with_its_reason() -> None:
     status = Status(word="failed", detail="no space left", severity=Severity.BAD)
     view = replace(fixed_run.stopped_view(), status=status)
