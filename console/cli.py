@@ -94,16 +94,20 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
     will_launch = not (parsed.no_launch or parsed.read_only or presence_of(run).is_held)
     if will_launch:
         load_settings(run.settings)
-    started = operations.adopt_or_launch(no_launch=parsed.no_launch)
+    restarter = None if parsed.read_only else _restarter(operations, parsed)
+    if restarter is not None:
+        restarter.consider()  # a crash that is there has its pause, whoever opens a console
+    is_waiting = restarter is not None and restarter.is_waiting
+    started = operations.adopt_or_launch(no_launch=parsed.no_launch or is_waiting)
     follower.opening_note = "" if started.ok else started.message
     follower.read_ahead = ahead
     # Textual takes a moment to load, which verbs and mistakes need not wait for.
     from console.session import run_console  # noqa: PLC0415
 
     changes = reasons_to_look(follower)
-    if not parsed.read_only:
-        follower.restarter = _restarter(operations, parsed)
-        changes = restarting(changes, follower.restarter)
+    if restarter is not None:
+        follower.restarter = restarter
+        changes = restarting(changes, restarter)
     return run_console(
         follower,
         operations,

@@ -90,7 +90,7 @@ def outlook(restarts: Restarts, now: float) -> str:
     left_seconds = max(restarts.due_at - now, 0.0)
     tens = math.ceil(left_seconds / _COUNTDOWN_SECONDS) * _COUNTDOWN_SECONDS
     when = f"within {tens} s" if tens else "now"
-    return f"starts again {when} (crash {restarts.crashes} of {MOST_CRASHES})"
+    return f"this console starts it again {when} (crash {restarts.crashes} of {MOST_CRASHES})"
 
 
 class Restarter:
@@ -115,6 +115,11 @@ class Restarter:
         self._restarts = Restarts()
         self.outlook = ""
         """What comes after the crash that was found last, for a person; empty: there is none."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a start is due after a pause."""
+        return self._restarts.is_waiting
 
     def consider(self) -> None:
         """Start the trainer if its pause after a crash is over."""

@@ -269,9 +269,9 @@ def test_a_run_named_like_a_verb_is_reached_by_its_path(
 @pytest.mark.parametrize(
     ("is_set", "options", "outlook"),
     [
-        (True, (), "starts again within 10 s (crash 1 of 3)"),
+        (True, (), "this console starts it again within 10 s (crash 1 of 3)"),
         (False, (), ""),
-        (False, ("--restart",), "starts again within 10 s (crash 1 of 3)"),
+        (False, ("--restart",), "this console starts it again within 10 s (crash 1 of 3)"),
         (True, ("--no-launch",), ""),
     ],
 )
@@ -296,6 +296,36 @@ def test_crash_is_answered_as_the_run_or_the_command_line_asks(
     assert (view.status.word, view.status.outlook) == ("failed", outlook)
     follower.restarter.consider()
     assert follower.look() == view
+
+
+@pytest.mark.parametrize(
+    ("state", "options", "starts_at_once"),
+    [
+        (State(doing="training", pid=1), (), True),
+        (State(doing="training", pid=1), ("--restart",), False),
+        (State(doing="stopped", exit_code=143, pid=1), ("--restart",), True),
+    ],
+)
+def test_a_console_opened_on_a_crash_waits_out_the_pause_where_there_is_one(
+    run: RunDirectory,
+    screen: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    state: State,
+    options: tuple[str, ...],
+    starts_at_once: bool,
+) -> None:
+    launches: list[Operations] = []
+
+    def launch(operations: Operations) -> Outcome:
+        launches.append(operations)
+        return Outcome(ok=True, message="")
+
+    monkeypatch.setattr(Operations, "launch", launch)
+    write_state(run.state, state)
+    assert main([str(run.path), *options]) == 0
+    assert bool(launches) is starts_at_once
+    outlook = screen[0]["follower"].look().status.outlook
+    assert ("starts it again within 10 s" in outlook) is not starts_at_once
 
 
 def test_read_only_console_starts_nothing_again(

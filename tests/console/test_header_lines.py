@@ -136,7 +136,7 @@ def test_where_there_is_no_room_for_all_alarms_come_before_numbers_and_reasons()
 
 def test_what_comes_after_a_crash_stands_below_the_longest_reason() -> None:
     view = view_with("failed", "RuntimeError: " + "x " * 300, Severity.BAD)
-    outlook = "starts again within 10 s (crash 1 of 3)"
+    outlook = "this console starts it again within 10 s (crash 1 of 3)"
     view = replace(view, status=replace(view.status, outlook=outlook))
     for room in (WIDE, NARROW):
         assert outlook in text_of(view, room).splitlines()

@@ -97,9 +97,12 @@ def test_what_comes_is_told_and_seldom_told_anew() -> None:
         play.wait(300)
         play.crash_again()
     assert play.outlooks == [
-        "starts again within 10 s (crash 1 of 3)",
+        "this console starts it again within 10 s (crash 1 of 3)",
         "",
-        *(f"starts again within {tens} s (crash 2 of 3)" for tens in (60, 50, 40, 30, 20, 10)),
+        *(
+            f"this console starts it again within {tens} s (crash 2 of 3)"
+            for tens in (60, 50, 40, 30, 20, 10)
+        ),
         "",
         "not started again: 3 crashes without a newer checkpoint; r resumes",
     ]
