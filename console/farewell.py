@@ -35,7 +35,8 @@ def _left(view: RunView) -> str:
     """How the run is left."""
     step = formatting.steps(view.step)
     if not view.is_running:
-        return f"{foreign(view.status.word)} at step {step}"
+        alone = "; nothing starts it again while no console is open" * bool(view.status.outlook)
+        return f"{foreign(view.status.word)} at step {step}{alone}"
     if view.status.word == "stopping":
         return f"stopping at step {step}; the trainer ends by itself"
     pid = f" (pid {view.pid})" if view.pid is not None else ""

@@ -34,6 +34,16 @@ def test_a_detach_says_what_goes_on_and_how_to_come_back_and_to_stop_it() -> Non
     assert "andrea-console stop runs/v3" in words
 
 
+def test_who_leaves_before_a_restart_learns_that_nothing_else_makes_it() -> None:
+    outlook = "this console starts it again within 10 s (crash 1 of 3)"
+    crashed = Status(word="failed", severity=Severity.BAD, outlook=outlook)
+    words = farewell.detached(replace(fixed_run.stopped_view(), status=crashed))
+    assert "failed at step 113,943; nothing starts it again while no console is open\n" in words
+    for word in ("failed", "stopped"):
+        ended = Status(word=word, severity=Severity.BAD)
+        assert "again" not in farewell.detached(replace(fixed_run.stopped_view(), status=ended))
+
+
 def test_a_path_can_be_pasted_into_a_shell() -> None:
     view = replace(fixed_run.fixed_view(1), path=Path("my runs/$v"))
     assert "andrea-console 'my runs/$v'" in farewell.detached(view)
