@@ -100,7 +100,7 @@ def _not_running(evidence: Evidence) -> Status:
         detail = "it has been trained before" if evidence.has_records else "not started yet"
         return Status(word="not running", detail=detail, severity=Severity.ENDED)
     if state.doing not in ENDED:
-        detail = f"the trainer vanished while {state.doing} (killed?); {_last_good(evidence)}"
+        detail = f"{_vanished(state.doing, 'killed?')}; {_last_good(evidence)}"
         return Status(word="failed", detail=detail, severity=Severity.BAD)
     if state.exit_code is not None:
         return _ended(evidence, state.exit_code, state.reason)
@@ -121,12 +121,23 @@ def _ended(evidence: Evidence, code: int, reason: str) -> Status:
     if word != "failed":
         detail = reason or exit_words(code)
         return Status(word=word, detail=detail, severity=_END_SEVERITY[word])
-    detail = reason or _with_last_words(code, evidence.last_log_line)
+    detail = reason or _unsaid_end(evidence, code)
     return Status(
         word="failed",
         detail=f"{detail}; {_last_good(evidence)}",
         severity=Severity.BAD,
     )
+
+
+def _unsaid_end(evidence: Evidence, code: int) -> str:
+    """In the words of a console that has only the state to go by, and with what this one knows."""
+    how = _with_last_words(code, evidence.last_log_line)
+    doing = evidence.state.doing if evidence.state and evidence.is_state_current else ""
+    return _vanished(doing, how) if doing else how
+
+
+def _vanished(doing: str, how: str) -> str:
+    return f"the trainer vanished while {doing} ({how})"
 
 
 def _with_last_words(code: int, last_log_line: str) -> str:

@@ -321,8 +321,8 @@ def test_a_killed_trainer_is_dead_with_its_signal(run: RunDirectory, start: Star
     operations.launched = start("--every", "5")
     wait_for(lambda: follower.look().newest, "a checkpoint")
     (run.path / "vanish").touch()
-    words = "killed by SIGKILL; last good checkpoint: step "
-    wait_for(lambda: follower.look().status.detail.startswith(words), "its death")
+    words = "(killed by SIGKILL); last good checkpoint: step "
+    wait_for(lambda: words in follower.look().status.detail, "its death")
     assert follower.look().status.word == "failed"
 
 

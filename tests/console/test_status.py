@@ -84,11 +84,14 @@ def test_a_told_end_is_believed(code: int, doing: str, word: str, severity: Seve
     assert detail.startswith("because")
 
 
-def test_a_child_that_was_killed_says_by_what() -> None:
+def test_a_child_that_was_killed_says_by_what_in_the_words_of_one_only_watched() -> None:
     exit_code = -int(signal.SIGKILL)
     word, detail, _ = told(NOBODY, State(doing="training"), child_exit=exit_code)
     assert word == "failed"
-    assert detail == "killed by SIGKILL; last good checkpoint: step 100"
+    words = "the trainer vanished while training ({}); last good checkpoint: step 100"
+    assert detail == words.format("killed by SIGKILL")
+    assert told(NOBODY, State(doing="training"))[1] == words.format("killed?")
+    assert told(NOBODY, None, child_exit=exit_code)[1].startswith("killed by SIGKILL; last good")
 
 
 def test_a_child_that_refused_to_start_says_why_from_its_log() -> None:
