@@ -15,10 +15,11 @@ _LEAST_LABEL_CELLS = 4  # a shorter rest of a label says nothing
 
 
 class MarkKind(IntEnum):
-    """Why a step is marked; phases win over restarts where room is short."""
+    """Why a step is marked; what matters more comes first and wins where room is short."""
 
     PHASE = 0
-    RESTART = 1
+    NONFINITE = 1
+    RESTART = 2
 
     @property
     def ink(self) -> Ink:
@@ -42,20 +43,26 @@ class Mark:
 def place_labels(marks: Sequence[tuple[int, Mark]], glyphs: Glyphs, width: int) -> list[Placed]:
     """The row of labels: each mark's line with its label at one side, where there is room.
 
-    `marks` are columns and marks. Phases are served before restarts, newer before older;
-    a label too long for its room is cut, one without room is left out, its line stays.
+    `marks` are columns and marks. Kinds are served in their order, newer before older; a label
+    too long for its room is cut, one without room is left out, its line stays. Only the line of
+    a restart is ever covered, and only by a label that has no room elsewhere.
     """
     is_free = [True] * width
     for column, mark in marks:
-        if mark.kind is MarkKind.PHASE:
+        if mark.kind is not MarkKind.RESTART:
             is_free[column] = False
+    lines = {column for column, _ in marks}
     placed: dict[int, Placed] = {}
     for column, mark in sorted(marks, key=lambda item: (item[1].kind, -item[1].step)):
-        if column in placed or not (is_free[column] or mark.kind is MarkKind.PHASE):
+        if column in placed or (mark.kind is MarkKind.RESTART and not is_free[column]):
             continue
         is_free[column] = False
         line = mark.kind.line(glyphs)
-        text, start = _beside(column, printable(mark.label, glyphs), is_free, glyphs)
+        label = printable(mark.label, glyphs)
+        is_bare = [is_free[cell] and cell not in lines for cell in range(width)]
+        text, start = _beside(column, label, is_bare, glyphs)
+        if text != label:
+            text, start = _beside(column, label, is_free, glyphs)
         row = line + text if start > column else text + line
         placed[column] = Placed(min(start, column), row, mark.kind.ink)
         for cell in range(start, start + cell_len(text)):

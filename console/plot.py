@@ -153,7 +153,7 @@ def _plot(
     """The area between the axes: marks, the raw loss over them, the EMA over both."""
     characters = np.full((rows, columns), " ")
     inks: npt.NDArray[np.uint8] = np.zeros((rows, columns), np.uint8)
-    for kind in (MarkKind.RESTART, MarkKind.PHASE):
+    for kind in reversed(MarkKind):
         at = [column for column, mark in marks if mark.kind is kind]
         characters[:, at], inks[:, at] = kind.line(glyphs), kind.ink
     layers: list[tuple[Values, Dots, Ink]] = [

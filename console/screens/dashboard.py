@@ -13,7 +13,7 @@ from textual.screen import Screen
 from console import marks
 from console.plot import ChartData
 from console.ports import Glance
-from console.run_view import Mark, MarkKind, RunView, Severity
+from console.run_view import Mark, RunView, Severity
 from console.screens.comparison import ComparisonScreen
 from console.widgets.bandit import BanditPane
 from console.widgets.checkpoints import CheckpointsPane
@@ -152,6 +152,4 @@ def _hint(view: RunView, *, is_read_only: bool) -> str:
 
 
 def _chart_mark(mark: Mark) -> marks.Mark:
-    is_phase = mark.kind is MarkKind.PHASE
-    kind = marks.MarkKind.PHASE if is_phase else marks.MarkKind.RESTART
-    return marks.Mark(step=mark.step, label=mark.label, kind=kind)
+    return marks.Mark(step=mark.step, label=mark.label, kind=marks.MarkKind[mark.kind.name])

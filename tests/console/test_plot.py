@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from console import run_view
 from console.axis import Scale
 from console.glyphs import ASCII, UNICODE, Glyphs
 from console.marks import Mark, MarkKind
@@ -163,6 +164,30 @@ def test_phase_label_wins_over_restart_label() -> None:
     data = chart([2.0] * 100, restart(52, "restart 7 after a power cut"), phase(50, "phase 2"))
     labels = lines(data, width=50)[1]
     assert "phase 2" in labels
+
+
+def test_every_kind_of_mark_in_a_view_is_one_of_the_charts() -> None:
+    assert {kind.name for kind in run_view.MarkKind} == {kind.name for kind in MarkKind}
+
+
+@pytest.mark.parametrize("step", [*range(40, 50), *range(51, 61)])
+@pytest.mark.parametrize("more", [("phase 2", MarkKind.PHASE), ("NaN", MarkKind.NONFINITE)])
+def test_restart_beside_a_mark_that_matters_more_hides_nothing_of_it(
+    step: int, more: tuple[str, MarkKind]
+) -> None:
+    mark = Mark(step=50, label=more[0], kind=more[1])
+    labels = lines(chart([2.0] * 100, mark, restart(step, "start 4")), width=110)[1]
+    assert more[0] in labels
+    assert "start 4" in labels, "there is room at the other side"
+
+
+@pytest.mark.parametrize("more", [("phase 2", MarkKind.PHASE), ("NaN", MarkKind.NONFINITE)])
+def test_between_restarts_without_room_what_matters_more_is_labelled(
+    more: tuple[str, MarkKind],
+) -> None:
+    marks = [restart(step, f"start {step}") for step in range(2, 100, 3) if step != 50]
+    mark = Mark(step=50, label=more[0], kind=more[1])
+    assert more[0] in lines(chart([2.0] * 100, mark, *marks), width=110)[1]
 
 
 def test_labels_never_overlap_but_are_cut_or_left_out() -> None:
