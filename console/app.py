@@ -69,6 +69,8 @@ class ConsoleApp(SteeringApp):
         self._changes = changes
         self._looking = asyncio.Lock()
         self._is_leaving = False
+        self._stopping_pid: int | None = None
+        """The trainer that was told to stop from here."""
 
     @property
     def view(self) -> RunView | None:
@@ -198,8 +200,11 @@ class ConsoleApp(SteeringApp):
 
     @work(group="operations")
     async def _stop(self, dialog: QuitDialog) -> None:
+        pid = self.view.pid if self.view else None
         outcome = await asyncio.to_thread(self._operations.stop)
-        if not outcome.ok and dialog.is_attached:
+        if outcome.ok:
+            self._stopping_pid = pid
+        elif dialog.is_attached:
             dialog.refuse(outcome.message)
         await self._look()
 
@@ -212,7 +217,9 @@ class ConsoleApp(SteeringApp):
 
     def action_detach(self) -> None:
         """Leave; the trainer isn't touched."""
-        self._leave(farewell.detached(self.view))
+        view = self.view
+        is_stopping = view is not None and view.pid is not None and view.pid == self._stopping_pid
+        self._leave(farewell.detached(view, is_stopping=is_stopping))
 
     def _leave(self, words: str) -> None:
         self._is_leaving = True

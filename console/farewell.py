@@ -21,23 +21,28 @@ def stopped(view: RunView) -> str:
     return f"{foreign(view.name)}: {ended}; {saved}\n{how} andrea-console {_path(view)}"
 
 
-def detached(view: RunView | None) -> str:
-    """What goes on without the console, and how to come back."""
+def detached(view: RunView | None, *, is_stopping: bool = False) -> str:
+    """What goes on without the console, and how to come back.
+
+    `is_stopping`: the trainer was told to stop, and may not have said so yet.
+    """
     if view is None:
         return "console closed"
-    words = f"{foreign(view.name)}: {_left(view)}\ncome back with: andrea-console {_path(view)}"
-    if view.is_running and view.status.word != "stopping":
+    is_stopping |= view.status.word == "stopping"
+    left = _left(view, is_stopping=is_stopping)
+    words = f"{foreign(view.name)}: {left}\ncome back with: andrea-console {_path(view)}"
+    if view.is_running and not is_stopping:
         words += f"\nstop it with:   andrea-console stop {_path(view)}"
     return words
 
 
-def _left(view: RunView) -> str:
+def _left(view: RunView, *, is_stopping: bool) -> str:
     """How the run is left."""
     step = formatting.steps(view.step)
     if not view.is_running:
         alone = "; nothing starts it again while no console is open" * bool(view.status.outlook)
         return f"{foreign(view.status.word)} at step {step}{alone}"
-    if view.status.word == "stopping":
+    if is_stopping:
         return f"stopping at step {step}; the trainer ends by itself"
     pid = f" (pid {view.pid})" if view.pid is not None else ""
     return f"training goes on{pid} at step {step}"

@@ -136,7 +136,8 @@ class Checkpointer:
     def audit(self, cause: str) -> None:
         """Sample the engine's step; the record waits for `settle`."""
         step = self._engine.step
-        self._reporter.now(doing="sampling", step=step, detail=f"audit of step {step:,}")
+        doing = "stopping" if cause == "stop" else "sampling"
+        self._reporter.now(doing=doing, step=step, detail=f"audit of step {step:,}")
         try:
             result = audit(
                 self._engine,
@@ -168,7 +169,8 @@ class Checkpointer:
     def _begin(self, cause: str, requests: int) -> bool:
         """Start the save of the engine's step; `False`, and an alarm, if its history can't be."""
         step = self._engine.step
-        self._reporter.now(doing="saving", step=step, detail=checkpoint_name(step))
+        doing = "stopping" if cause == "stop" else "saving"
+        self._reporter.now(doing=doing, step=step, detail=checkpoint_name(step))
         self._begun = _Begun(step=step, cause=cause, requests=requests)
         try:
             self._history.flush()

@@ -231,10 +231,11 @@ async def test_a_double_enter_doesnt_also_leave_while_it_stops() -> None:
         await stage.pilot.press("enter", "enter", "enter")
         assert isinstance(stage.app.screen, QuitDialog)
         assert "Detach now" in stage.text()
+        await stage.until(lambda: not stage.operations_under_way(), "the stop that was asked for")
         stage.hands.monotonic += QUIET
         await stage.pilot.press("enter")
     assert stage.operations.calls == ["stop"]
-    assert "training goes on" in (stage.app.return_value or "")
+    assert "stopping at step 113,942; the trainer ends by" in (stage.app.return_value or "")
 
 
 async def test_a_stop_that_was_refused_is_told_in_the_dialog() -> None:

@@ -57,6 +57,8 @@ def test_a_run_that_stops_or_has_ended_is_not_offered_to_be_stopped() -> None:
     status = Status(word="stopping", severity=Severity.BUSY)
     stopping = farewell.detached(replace(fixed_run.fixed_view(1), status=status))
     assert "stopping at step 113,942; the trainer ends by itself" in stopping
+    told = farewell.detached(fixed_run.stopping_view(), is_stopping=True)
+    assert "stopping at step 113,943; the trainer ends by itself" in told
     ended = farewell.detached(fixed_run.stopped_view())
-    for words in (stopping, ended):
+    for words in (stopping, told, ended):
         assert words.endswith("\ncome back with: andrea-console runs/v3")

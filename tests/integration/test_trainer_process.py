@@ -161,6 +161,19 @@ def test_second_sigterm_skips_the_audit_and_the_next_start_makes_it(
     assert strict_json(run.samples)[0]["cause"] == "owed"
 
 
+def test_stop_is_told_while_it_saves_and_audits(tmp_path: Path, start: Start) -> None:
+    run = make_tiny_run(tmp_path / "run", total_steps=100_000, every=50_000)
+    text = run.settings.read_text()
+    run.settings.write_text(text.replace("tokens = 24", "tokens = 200000"))
+    process = start(run)
+    wait_for_steps(run, process, 3)
+    process.send_signal(signal.SIGTERM)
+    wait_until(lambda: state_of(run).detail.startswith("audit of step"), process, run.log)
+    assert state_of(run).doing == "stopping"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == Exit.TERMINATED
+
+
 def test_sighup_is_ignored(tmp_path: Path, start: Start) -> None:
     run = make_tiny_run(tmp_path / "run", total_steps=100_000, every=50_000)
     process = start(run)
