@@ -14,7 +14,7 @@ from textual.reactive import var
 from console import farewell, terminal
 from console.branching import Branching
 from console.follow import Clock
-from console.keys import CHANGING, KEYS
+from console.keys import KEYS
 from console.messages import OperationEnded, RunChanged, RunUnreadable
 from console.pivot_desk import PivotDesk
 from console.ports import Follower, Glance, Operations, Outcome
@@ -229,7 +229,7 @@ class ConsoleApp(SteeringApp):
         """Show all keys."""
         sections: list[Section] = [("Everywhere", ConsoleApp), *WATCHING]
         if self._is_read_only:
-            self.push_screen(HelpScreen(sections, hidden=CHANGING))
+            self.push_screen(HelpScreen(sections, is_read_only=True))
         else:
             self.push_screen(HelpScreen([*sections, *STEERING]))
 

@@ -7,6 +7,9 @@ CHANGING = frozenset(
 )
 """The keys, by id, that a read-only console doesn't offer; pressed all the same, it says why."""
 
+READ_ONLY_WORDS = {"run.quit": "The same as d"}
+"""What help says there of keys, by id, that do less."""
+
 KEYS: list[BindingType] = [
     Binding(
         "c",

@@ -1,6 +1,6 @@
 """Help: every key of every screen, from the bindings themselves."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.screen import ModalScreen
 
+from console.keys import CHANGING, READ_ONLY_WORDS
 from console.screens.comparison import ComparisonScreen
 from console.screens.dashboard import Dashboard
 from console.screens.fork.compare import CompareScreen
@@ -41,11 +42,11 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,question_mark,q", "dismiss", "Close", id="help.close", tooltip="Close")
     ]
 
-    def __init__(self, sections: Sequence[Section], *, hidden: Collection[str] = ()) -> None:
-        """`hidden`: ids of bindings that are left out."""
+    def __init__(self, sections: Sequence[Section], *, is_read_only: bool = False) -> None:
         super().__init__()
         self._sections = sections
-        self._hidden = hidden
+        self._hidden = CHANGING if is_read_only else frozenset()
+        self._words = READ_ONLY_WORDS if is_read_only else {}
 
     def compose(self) -> ComposeResult:
         yield LineView(id="help")
@@ -68,7 +69,7 @@ class HelpScreen(ModalScreen[None]):
             yield Content.assemble(
                 (f"  {left(keys, _KEY_CELLS)}", ACCENT),
                 left(binding.description, _NAME_CELLS),
-                (binding.tooltip, DIM),
+                (self._words.get(binding.id or "", binding.tooltip), DIM),
             )
         yield Content()
 

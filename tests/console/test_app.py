@@ -322,6 +322,7 @@ async def test_read_only_offers_no_key_that_would_change_the_run(view: RunView) 
         await stage.pilot.press("question_mark")
         lines = help_lines(stage)
         assert "Detach" in lines
+        assert "stop" not in lines
         for name in ("Checkpoint ", "Pivot", "Resume", "Fork", "Thin", "Quit dialog"):
             assert name not in lines
 
