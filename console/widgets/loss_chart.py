@@ -45,7 +45,7 @@ class LossChart(Widget, can_focus=True):
             "toggle_scale",
             "Scale",
             id="chart.scale",
-            tooltip="Show the loss on a logarithmic or a linear axis",
+            tooltip="Show the loss on a log or a linear axis",
         ),
         Binding(
             "plus,equals_sign",
@@ -53,7 +53,7 @@ class LossChart(Widget, can_focus=True):
             "Narrower",
             key_display="+",
             id="chart.narrow",
-            tooltip="Show fewer steps: the last 10,000, 1,000 or 100",
+            tooltip="Show the last 10,000, 1,000 or 100 steps",
         ),
         Binding(
             "minus",

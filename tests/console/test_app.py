@@ -351,6 +351,16 @@ def help_lines(stage: Stage) -> str:
     return "\n".join(view._line(index).plain for index in range(view.line_count))
 
 
+@pytest.mark.parametrize("is_read_only", [False, True])
+async def test_no_line_of_the_help_is_cut_at_80_columns(is_read_only: bool) -> None:
+    async with Stage(is_read_only=is_read_only).opened(80, 24) as stage:
+        await stage.pilot.press("question_mark")
+        assert "…" not in help_lines(stage)
+        view = stage.app.screen.query_one(LineView)
+        longest = max(view._line(index).cell_length for index in range(view.line_count))
+        assert longest <= view.line_width
+
+
 async def test_help_shows_every_binding_of_every_part() -> None:
     sections = [("", type(Stage().app)), *WATCHING, *STEERING]
     bindings = [binding for _, owner in sections for binding in own_bindings(owner)]
