@@ -62,7 +62,9 @@ class Dashboard(Screen[None]):
             id="pane.before",
             tooltip="Go one back",
         ),
-        Binding("z", "zoom", "Zoom", id="pane.zoom", tooltip="This pane alone, or all of them"),
+        Binding(
+            "z", "zoom", "Zoom", id="pane.zoom", tooltip="This pane alone, or all if there is room"
+        ),
     ]
 
     chosen: reactive[int] = reactive(0)
