@@ -69,6 +69,14 @@ def test_word_that_is_no_setting_is_named(typed: str) -> None:
         branch_of("a", typed, note="")
 
 
+def test_fork_that_is_still_being_made_is_not_among_the_forks(tmp_path: Path) -> None:
+    for name in ("one", ".two.partial"):
+        fork = RunDirectory(tmp_path / name)
+        fork.path.mkdir()
+        fork.fork.write_text('{"parent": "v3", "step": 100}')
+    assert Branching(RunDirectory(tmp_path / "v3")).forks() == ("one",)
+
+
 async def test_branches_are_asked_for_made_and_compared() -> None:
     branching = ScriptedBranching()
     async with Stage(branching=branching).opened() as stage:
