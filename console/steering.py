@@ -88,9 +88,9 @@ class SteeringApp(App[str]):
             self._show_pivot(found)
 
     def _show_pivot(self, found: tuple[Pivot, Story] | None) -> None:
-        """In place of the wizard, if that is open."""
+        """In place of the wizard, or of what was found by another way, if that is open."""
         screen = ProgressScreen(self._desk, found=found, monotonic=self._clock.monotonic)
-        if isinstance(self.screen, WizardScreen):
+        if isinstance(self.screen, WizardScreen | ProgressScreen):
             self.switch_screen(screen)
         else:
             self.push_screen(screen)

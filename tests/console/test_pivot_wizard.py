@@ -459,6 +459,18 @@ async def test_pivot_left_under_way_is_shown_at_the_start_and_by_p(run: RunDirec
         assert stage.pivots.calls == []
 
 
+async def test_pivot_found_at_the_start_and_by_the_wizard_is_shown_once(run: RunDirectory) -> None:
+    leave_pivot(run, run.settings.read_text().replace("cap = 1.5", "cap = 0.5"))
+    async with Stage(run=run).opened() as stage:
+        await stage.until(lambda: isinstance(stage.app.screen, ProgressScreen), "the pivot")
+        found = stage.desk.pending()
+        assert found is not None
+        stage.app.post_message(WizardScreen.PivotFound(found))
+        await stage.settle("Enter choose")
+        await stage.pilot.press("escape")
+        assert isinstance(stage.app.screen, Dashboard)
+
+
 async def test_read_only_console_opens_no_wizard(run: RunDirectory) -> None:
     async with Stage(run=run, is_read_only=True).opened() as stage:
         await stage.pilot.press("p")
