@@ -29,6 +29,7 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
 from trainer.rundir.pivot import STAGES, HoldMode, Stage, read_pivot
 from trainer.rundir.policy_file import Bounds, PolicyChange
+from trainer.rundir.records import RecordArray
 from trainer.rundir.state import read_state
 
 POLICY = 'note = "less code"\nremove = ["stdlib-docs"]\n[policy.stdlib-code]\ncap = 0.4\n'
@@ -188,6 +189,20 @@ def test_trainer_that_ends_before_the_boundary_halts_the_pivot_in_words(
     with pytest.raises(PivotHaltedError, match=r"ended before the boundary.*--continue"):
         list(walk)
     assert actions_of(run)[-1] == "pivot False"
+
+
+def test_boundary_that_is_the_end_of_the_run_is_refused_but_not_a_pivot_now(
+    run: RunDirectory,
+) -> None:
+    losses = RecordArray(run.loss)
+    for step in range(1, 1_986):
+        losses.append({"step": step, "loss": 2.0})
+    losses.close()
+    pivoting = Pivoting(Operations(run))
+    with pytest.raises(PivotHaltedError, match=r"step 2,000, is the end of the run.*--now"):
+        pivoting.request(plan_for(run))
+    assert not run.pivot.exists()
+    assert pivoting.request(plan_for(run, HoldMode.NOW)).stage is Stage.REQUESTED
 
 
 def test_read_only_console_pivots_nothing(run: RunDirectory) -> None:
