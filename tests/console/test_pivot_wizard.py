@@ -302,9 +302,13 @@ async def test_stopped_run_offers_its_newest_checkpoint(run: RunDirectory) -> No
     async with wizard(run, view=fixed_run.stopped_view()) as stage:
         await to_policy(stage)
         await stage.pilot.press("1", ".", "1", "n")
-        await settle(stage, "At the checkpoint of step 113,943")
+        await stage.settle("At the checkpoint of step 113,943")
+        for words in ("next boundary", "After the step under way", "trained again"):
+            assert words not in stage.text(), "there is nothing to choose"
         await stage.pilot.press("enter")
-        await settle(stage, "The checkpoint of step 113,943 is taken as it is.")
+        await stage.settle("The checkpoint of step 113,943 is taken as it is.")
+        assert "Training goes on" not in stage.text()
+        assert stage.pivots.calls == []
 
 
 async def test_pasted_name_is_refused(run: RunDirectory) -> None:
