@@ -394,6 +394,8 @@ async def test_request_that_is_refused_is_told_and_can_be_tried_again(run: RunDi
         stage.hands.monotonic += QUIET
         await stage.pilot.press("enter")
         await stage.until(lambda: "changed [/] meanwhile" in stage.text(), "why not")
+        assert isinstance(stage.app.screen, WizardScreen)
+        assert stage.pivots.plans == []
         stage.pivots.refusal = None
         stage.hands.monotonic += QUIET
         await stage.pilot.press("enter")
