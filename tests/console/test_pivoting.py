@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from console.pivot_words import Progress
 from console.pivoting import PivotHaltedError, Pivoting
 from console.process import LaunchedTrainer, launch_trainer, presence_of
 from console.run_view import RunView, Severity, Status
+from tests.console import fixed_run
 from tests.console.conftest import SCRIPTED_TRAINER, wait_for
 from tests.tiny import make_tiny_run, start_trainer, strict_json, write_paragraphs
 from trainer.rundir.checkpoint import list_checkpoints
@@ -257,6 +259,19 @@ def test_preconditions_say_what_is_wrong_and_how_to_mend_it(run: RunDirectory) -
         "all steps are done",
     ]
     assert all(check.mend for check in failed)
+
+
+@pytest.mark.parametrize(("steps_lost", "told"), [(0, "is taken"), (7, "up to the next boundary")])
+def test_preconditions_of_a_stopped_run_say_where_it_would_be_held(
+    steps_lost: int, told: str, run: RunDirectory
+) -> None:
+    view = fixed_run.stopped_view()
+    (check,) = (
+        check
+        for check in check_preconditions(run, replace(view, step=view.step + steps_lost), 30.0)
+        if check.what == "the run is stopped"
+    )
+    assert told in check.mend
 
 
 def test_whole_pivot_of_a_real_run_by_the_verb(
