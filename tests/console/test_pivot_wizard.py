@@ -214,7 +214,7 @@ async def test_source_is_added_once_its_text_was_counted(run: RunDirectory) -> N
         await stage.pilot.press(*"/nowhere/x.txt", "enter")
         await stage.until(lambda: "no such file" in stage.text(), "why not")
         await stage.pilot.press("n")
-        assert "no such file" not in policy(stage).draft.arms[-1].name
+        assert "at first" in stage.text(), "n is a letter of the path, not the next step"
         await stage.pilot.press("ctrl+u")
         stage.app.post_message(events.Paste(f"{letters}\nq"))
         await stage.pilot.pause()
@@ -491,7 +491,8 @@ async def test_settings_that_cant_be_read_are_told_in_the_wizard(run: RunDirecto
         await stage.until(lambda: "run.toml" in stage.text(), "why")
         stage.hands.monotonic += QUIET
         await stage.pilot.press("n")
-        assert "still looking" in stage.text() or "run.toml" in stage.text()
+        assert "run.toml" in stage.text()
+        assert "looking" not in stage.text()
 
 
 @pytest.mark.parametrize("size", [(20, 5), (40, 12), (80, 24), (160, 45)])
