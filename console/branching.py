@@ -109,7 +109,7 @@ class Branching:
         self.run = run
 
     def forks(self) -> tuple[str, ...]:
-        """Names of the forks of this run that lie beside it, the newest last."""
+        """Names of the forks of this run that lie beside it, the newest last; raises `OSError`."""
         # a hidden one is still being made
         found = [path for path, _ in forks_of(self.run) if not path.parent.name.startswith(".")]
         return tuple(path.parent.name for path in sorted(found, key=lambda p: p.stat().st_mtime))

@@ -135,7 +135,11 @@ class SteeringApp(App[str]):
 
     @work(group="fork-files", exclusive=True)
     async def _open_fork(self, step: int) -> None:
-        forks = await asyncio.to_thread(self._branching.forks)
+        try:
+            forks = await asyncio.to_thread(self._branching.forks)
+        except OSError as error:
+            self.tell(str(error), is_ok=False)
+            return
         every = (self.glance.view.checkpoint_every if self.glance else None) or 100
         is_growing = any(not branch.is_done for branch in self.branches)
         screen = ForkScreen(

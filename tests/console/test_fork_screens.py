@@ -189,6 +189,21 @@ async def test_forks_made_before_can_be_compared() -> None:
         assert isinstance(stage.app.screen, ForkScreen)
 
 
+async def test_folder_of_the_forks_that_cannot_be_read_is_told_and_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: object) -> None:
+        raise OSError("the disk is gone")
+
+    branching = ScriptedBranching()
+    monkeypatch.setattr(ScriptedBranching, "forks", fail)
+    async with Stage(branching=branching).opened() as stage:
+        await stage.pilot.press("4", "f")
+        await stage.until(stage.toasts, "why not")
+        assert stage.toasts() == ["the disk is gone"]
+        assert isinstance(stage.app.screen, Dashboard)
+
+
 async def test_read_only_console_forks_nothing() -> None:
     async with Stage(is_read_only=True).opened() as stage:
         await stage.pilot.press("4", "f")
