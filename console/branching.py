@@ -109,8 +109,9 @@ class Branching:
         self.run = run
 
     def forks(self) -> tuple[str, ...]:
-        """Names of the forks of this run that lie beside it, the newest last."""
-        found = [path for path, _ in forks_of(self.run)]
+        """Names of the forks of this run that lie beside it, the newest last; raises `OSError`."""
+        # a hidden one is still being made
+        found = [path for path, _ in forks_of(self.run) if not path.parent.name.startswith(".")]
         return tuple(path.parent.name for path in sorted(found, key=lambda p: p.stat().st_mtime))
 
     def grow(self, asked: Asked) -> Iterator[tuple[Grown, ...]]:

@@ -48,7 +48,7 @@ def as_lines(made: Comparison) -> list[str]:
 
 
 def _row(name: str, values: list[str]) -> str:
-    return f"{name:<28}" + "".join(f"{value:>16}" for value in values)
+    return f"{name:<28}" + "".join(f" {value:>15}" for value in values)
 
 
 def _loss(value: float | None) -> str:

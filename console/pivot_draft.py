@@ -147,7 +147,7 @@ def name_mistake(draft: Draft, name: str) -> str:
 
 def change_of(draft: Draft) -> PolicyChange:
     """What the draft changes; only for a draft without mistakes."""
-    bounds = {arm.name: found for arm in draft.kept if (found := _new_bounds(arm)) != Bounds()}
+    bounds = {arm.name: found for arm in draft.kept if (found := new_bounds(arm)) != Bounds()}
     return PolicyChange(
         bounds=bounds,
         added={arm.name: arm.source for arm in draft.kept if arm.was is None},
@@ -183,7 +183,8 @@ def size_words(size: SourceSize) -> str:
     return words if size.tokens is None else f"{words}, about {size.tokens:,} tokens"
 
 
-def _new_bounds(arm: ArmDraft) -> Bounds:
+def new_bounds(arm: ArmDraft) -> Bounds:
+    """What of the arm's bounds is another than today: text that is no number isn't."""
     was = arm.was or ArmPolicy()
     floor, cap = number_in(arm.floor), number_in(arm.cap)
     # What is shown rounded and wasn't touched is no change.

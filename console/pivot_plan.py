@@ -65,6 +65,11 @@ class Check:
     """What to do about it; a check that is ok may have a remark here."""
 
 
+def ends_at_checkpoint(view: RunView) -> bool:
+    """Whether the newest checkpoint of a stopped run is its boundary as it is."""
+    return not view.is_running and view.newest is not None and view.newest.step >= view.step
+
+
 def check_preconditions(run: RunDirectory, view: RunView, threshold: float) -> tuple[Check, ...]:
     """Everything that must be so before a pivot is requested, in the order it is shown.
 
@@ -82,7 +87,9 @@ def _pending(run: RunDirectory) -> Check:
 
 def _trainer(view: RunView) -> Check:
     if not view.is_running:
-        return Check(ok=True, what="the run is stopped", mend="its newest checkpoint is taken")
+        goes_on = "it trains up to the next boundary first, unless it is held now"
+        mend = "its newest checkpoint is taken" if ends_at_checkpoint(view) else goes_on
+        return Check(ok=True, what="the run is stopped", mend=mend)
     if view.takes_signals:
         return Check(ok=True, what=f"the trainer lives and takes signals (pid {view.pid})")
     return Check(

@@ -9,6 +9,7 @@ from pathlib import Path
 from console.follow import Follower
 from console.formatting import escape_control, percent, size
 from console.operations import Operations
+from console.pivot_draft import size_words
 from console.pivot_plan import Check, Plan, check_preconditions, make_plan
 from console.pivot_words import Progress
 from console.pivoting import Pivoting
@@ -48,10 +49,7 @@ def _plan(run: RunDirectory, arguments: argparse.Namespace) -> Plan:
     for line in plan.diff:
         say(line)
     for name, source in change.added.items():
-        found = measure_source(run, source)
-        about = "" if found.is_exact else "about "
-        tokens = "" if found.tokens is None else f", about {found.tokens:,} tokens"
-        say(f"{name}: {about}{found.documents:,} documents, {size(found.text_bytes)}{tokens}")
+        say(f"{name}: {size_words(measure_source(run, source))}")
     for name, arm in plan.preview.items():
         say(f"{name}: probability now {percent(arm.now, 1)}, then {percent(arm.first, 1)}")
     archives = ", ".join(f"{path.name} ({size(n_bytes)})" for path, n_bytes in plan.archives)

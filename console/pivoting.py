@@ -7,6 +7,7 @@ next walk goes on from the journal.
 import time
 from collections.abc import Callable, Generator, Iterator
 
+from console import formatting
 from console.operations import Operations, Outcome
 from console.pivot_plan import Plan
 from console.pivot_words import Progress, archived, committed, held, requested, restarted, waiting
@@ -63,6 +64,7 @@ class Pivoting:
     def request(self, plan: Plan) -> Progress:
         """Write the journal; the trainer is told by the walk. Raises `RunError` or `OSError`."""
         self._guard()
+        self._refuse_at_the_end(plan.mode)
         pivot = request_pivot(
             self.run,
             plan.new_text,
@@ -145,11 +147,26 @@ class Pivoting:
         finally:
             lock.release()
 
+    def _refuse_at_the_end(self, mode: HoldMode) -> None:
+        """The run's last step is no boundary to hold at: the trainer ends there."""
+        if mode is HoldMode.NOW:
+            return
+        settings, step = load_settings(self.run.settings), self._step()
+        boundary = next_boundary(step, settings.checkpoint.every)
+        is_there = not self._lives(presence_of(self.run)) and _can_be_taken(
+            mode, self._newest(), step
+        )
+        if boundary >= settings.train.total_steps and not is_there:
+            raise PivotHaltedError(
+                f"the next boundary, step {formatting.steps(boundary)}, is the end of the run;"
+                " a pivot can only be held after the step under way (--now)"
+            )
+
     def _wait_until_held(self, pivot: Pivot) -> Iterator[Progress]:
         every, is_foreign = load_settings(self.run.settings).checkpoint.every, self._is_foreign()
         before = self._newest()
         if not self._lives(presence_of(self.run)):
-            if _can_be_taken(pivot, before, self._step()):
+            if _can_be_taken(pivot.mode, before, self._step()):
                 return
             self._launch()
         target = next_boundary(pivot.requested_step, every)
@@ -273,7 +290,7 @@ class Pivoting:
         return outcome
 
 
-def _can_be_taken(pivot: Pivot, newest: Checkpoint | None, step: int) -> bool:
+def _can_be_taken(mode: HoldMode, newest: Checkpoint | None, step: int) -> bool:
     """Whether a stopped run's newest checkpoint is its boundary as it is.
 
     Where the history goes on after it (a crash), a trainer first has to train up to a boundary,
@@ -281,4 +298,4 @@ def _can_be_taken(pivot: Pivot, newest: Checkpoint | None, step: int) -> bool:
     """
     if newest is None:
         return False
-    return pivot.mode is HoldMode.NOW or newest.step >= step
+    return mode is HoldMode.NOW or newest.step >= step

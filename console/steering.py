@@ -88,9 +88,9 @@ class SteeringApp(App[str]):
             self._show_pivot(found)
 
     def _show_pivot(self, found: tuple[Pivot, Story] | None) -> None:
-        """In place of the wizard, if that is open."""
+        """In place of the wizard, or of what was found by another way, if that is open."""
         screen = ProgressScreen(self._desk, found=found, monotonic=self._clock.monotonic)
-        if isinstance(self.screen, WizardScreen):
+        if isinstance(self.screen, WizardScreen | ProgressScreen):
             self.switch_screen(screen)
         else:
             self.push_screen(screen)
@@ -135,7 +135,11 @@ class SteeringApp(App[str]):
 
     @work(group="fork-files", exclusive=True)
     async def _open_fork(self, step: int) -> None:
-        forks = await asyncio.to_thread(self._branching.forks)
+        try:
+            forks = await asyncio.to_thread(self._branching.forks)
+        except OSError as error:
+            self.tell(str(error), is_ok=False)
+            return
         every = (self.glance.view.checkpoint_every if self.glance else None) or 100
         is_growing = any(not branch.is_done for branch in self.branches)
         screen = ForkScreen(

@@ -1,6 +1,5 @@
 """One checkpoint and its audit: saved durably behind its history, sampled, judged."""
 
-import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -11,7 +10,8 @@ from trainer.proxy.audit import Audit, audit
 from trainer.proxy.feed import Feed
 from trainer.proxy.gate import judge
 from trainer.reporter import Reporter
-from trainer.rundir.checkpoint import Checkpoint, Written, checkpoint_name
+from trainer.rundir.checkpoint import Checkpoint, Written, checkpoint_bytes, checkpoint_name
+from trainer.rundir.cloning import digest_of
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import GateError, HistoryError, SaveError
 from trainer.rundir.records import Record, RecordArray, load_records
@@ -67,6 +67,7 @@ class Checkpointer:
         self._saver = Saver(run.path, engine.parameters, history.sync)
         engine.before_update = self._saver.before_update
         engine.before_token = self._between_tokens
+        self._n_bytes = checkpoint_bytes(engine.parameters.n_params)
         self._begun: _Begun | None = None
         self._audit: Record | None = None
         """The audit whose checkpoint is not whole yet."""
@@ -161,8 +162,7 @@ class Checkpointer:
         """Take the checkpoint resumed from as the newest, and make the audit that it is owed."""
         self.newest_step = checkpoint.step
         if self._owes_audit(checkpoint):
-            with checkpoint.path.open("rb") as file:
-                self._newest_sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            self._newest_sha256 = digest_of(checkpoint.path)
             self.audit("owed")
             self.settle()
 
@@ -181,7 +181,7 @@ class Checkpointer:
         return True
 
     def close(self) -> None:
-        """Let a save under way end, and put on file what is known of it."""
+        """Let a save under way end, and tell how it went; its audit is owed to the next start."""
         self._settle_save(wait=True)
         self._saver.close()
         self._samples.close()
@@ -235,10 +235,10 @@ class Checkpointer:
         """Requests at a step that is on disk already: nothing is written, they are answered."""
         before = self._reporter.state.last_save
         if (before.requests if before else 0) < requests:
-            name = checkpoint_name(self._engine.step)
-            begun = _Begun(step=self._engine.step, cause="signal", requests=requests)
-            self._report(begun, n_bytes=(self._run.path / name).stat().st_size)
-            self._reporter.say(f"{name} is there already: nothing to write")
+            step = self._engine.step
+            begun = _Begun(step=step, cause="signal", requests=requests)
+            self._report(begun, n_bytes=self._n_bytes)
+            self._reporter.say(f"{checkpoint_name(step)} is there already: nothing to write")
 
     def _between_tokens(self) -> None:
         if self._skips_audit():
@@ -273,8 +273,7 @@ class Checkpointer:
         }
 
     def _write_audit(self, record: Record) -> None:
-        path = self._run.path / record["checkpoint"]
-        whole = {**record, "bytes": path.stat().st_size, "sha256": self._newest_sha256}
+        whole = {**record, "bytes": self._n_bytes, "sha256": self._newest_sha256}
         self._samples.records.append(whole)
         try:
             self._samples.append(whole)

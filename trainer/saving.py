@@ -41,12 +41,8 @@ class Saver:
             self._snapshot.secure()
 
     @property
-    def is_busy(self) -> bool:
-        """Whether a save was begun and not collected."""
-        return self._future is not None
-
-    @property
     def is_done(self) -> bool:
+        """Whether a save was begun and waits to be collected."""
         return self._future is not None and self._future.done()
 
     def collect(self) -> Written:
@@ -59,6 +55,7 @@ class Saver:
             self._future = self._snapshot = None
 
     def close(self) -> None:
+        """Let a save under way end."""
         self._thread.shutdown()
 
     def _take_snapshot(self) -> Snapshot:

@@ -6,31 +6,28 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.reactive import reactive
-from textual.widgets import Static
 
 from console import formatting
-from console.screens.guarded import GuardedScreen
-from console.theme import ACCENT, AMBER, DIM
+from console.screens.framed import FramedScreen
+from console.theme import AMBER, DIM
+from console.widgets.choices import Choice, Choices
 from console.widgets.line_view import LineView
 from trainer.rundir.retention import Plan
 
-_CHOICES = ("Cancel", "Delete them")
-_DELETE = 1
+_DELETE = "delete"
+_CHOICES = (
+    Choice(key="cancel", text="Cancel", explained="nothing goes"),
+    Choice(key=_DELETE, text="Delete them", explained="deleted files can't be had back"),
+)
 
 
-class ThinDialog(GuardedScreen):
+class ThinDialog(FramedScreen):
     """Quiet at first; Cancel is marked at the beginning."""
 
-    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k,shift+tab", "move(-1)", "Up", id="thin.up", tooltip="The choice above"),
-        Binding("down,j,tab", "move(1)", "Down", id="thin.down", tooltip="The choice below"),
-        Binding("enter", "choose", "Choose", id="thin.choose", tooltip="Do what is marked"),
-        Binding("escape", "cancel", "Cancel", id="thin.cancel", tooltip="Close; nothing goes"),
+        Binding("escape", "dismiss", "Cancel", id="thin.cancel", tooltip="Close; nothing goes"),
         Binding("pageup", "scroll(-1)", "Page up", id="thin.page_up", tooltip="Steps before"),
         Binding("pagedown", "scroll(1)", "Page down", id="thin.page_down", tooltip="More steps"),
     ]
@@ -42,71 +39,53 @@ class ThinDialog(GuardedScreen):
             super().__init__()
             self.plan = plan
 
-    cursor: reactive[int] = reactive(0)
-
     def __init__(self, plan: Plan, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(monotonic=monotonic)
+        super().__init__("Thin the checkpoints", monotonic=monotonic)
         self._plan = plan
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="thin") as box:
-            box.border_title = "Thin the checkpoints"
-            yield Static(_summary(self._plan), id="thin-summary", markup=False)
-            yield LineView(id="thin-steps")
-            yield Static(id="thin-choices", markup=False)
-            yield Static(id="thin-hint", markup=False)
+    def compose_body(self) -> ComposeResult:
+        yield LineView(id="thin-steps")
+        yield Choices(id="thin-choices")
 
     def on_mount(self) -> None:
         lines = plan_lines(self._plan)
         view = self.query_one(LineView)
         view.can_focus = False
         view.show_lines(len(lines), lines.__getitem__)
+        self.query_one(Choices).offer(_CHOICES)
         self.begin_quiet()
 
-    def watch_cursor(self) -> None:
-        if self.is_mounted:
-            self.draw_guarded()
+    def head(self) -> Content:
+        going, kept = len(self._plan.going), len(self._plan.kept)
+        return Content.assemble(
+            (f"{going:,} of {going + kept:,} checkpoints would go", "bold"),
+            f", which frees {formatting.size(self._plan.freed_bytes)}",
+        )
 
-    def action_move(self, by: int) -> None:
-        """Mark the next choice."""
-        self.cursor = (self.cursor + by) % len(_CHOICES)
+    def words(self) -> str:
+        return (
+            "By checkpoint.keep_last and checkpoint.keep_every in run.toml; what others need stays."
+        )
+
+    def keys(self) -> str:
+        return "↑ ↓ move   Enter choose   PgUp PgDn scroll   Esc close"
+
+    def enter(self) -> None:
+        """Take the focus."""
+        self.set_focus(self.query_one(Choices))
 
     def action_scroll(self, by: int) -> None:
         """Show the steps a screenful on or back."""
         view = self.query_one(LineView)
         view.scroll_relative(y=by * max(view.rows_in_sight, 1), animate=False)
 
-    def action_cancel(self) -> None:
-        """Close the dialog."""
-        self.dismiss()
-
-    def action_choose(self) -> None:
-        """Do what is marked."""
-        if self.cursor == _DELETE:
+    def on_choices_chosen(self, event: Choices.Chosen) -> None:
+        event.stop()
+        if not self.guard.lets_through():
+            return
+        if event.key == _DELETE:
             self.post_message(self.DeletionChosen(self._plan))
         self.dismiss()
-
-    def draw_guarded(self) -> None:
-        """Draw the choices, which are dim while keys don't count."""
-        is_open = self.guard.is_open
-        lines = []
-        for index, choice in enumerate(_CHOICES):
-            is_marked = index == self.cursor
-            style = DIM if not is_open else f"bold {ACCENT}" if is_marked else ""
-            lines.append(Content.styled(f"{'▸' if is_marked else ' '} {choice}", style))
-        self.query_one("#thin-choices", Static).update(Content("\n").join(lines))
-        keys = "↑ ↓ move   Enter choose   PgUp PgDn scroll   Esc close"
-        hint = keys if is_open else "keys count in a moment"
-        self.query_one("#thin-hint", Static).update(Content.styled(hint, DIM))
-
-
-def _summary(plan: Plan) -> Content:
-    going, kept = len(plan.going), len(plan.kept)
-    return Content.assemble(
-        (f"{going:,} of {going + kept:,} checkpoints would go", "bold"),
-        f", which frees {formatting.size(plan.freed_bytes)}\n",
-        ("Deleted files can't be had back.", AMBER),
-    )
 
 
 def plan_lines(plan: Plan) -> list[Content]:

@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from console.app import ConsoleApp
 from console.branching import Branching
 from console.follow import Clock
+from console.input_guard import QUIET_SECONDS
 from console.pivot_desk import PivotDesk
 from console.run_view import RunView
 from console.series import Series
@@ -169,6 +170,15 @@ class Stage:
                 f"waited in vain for: {what}; on the screen:\n{self.text()}"
             )
             await self.pilot.pause()
+
+    async def settle(self, text: str) -> None:
+        """Let moments of quiet pass until this is to be seen: a screen may begin one of its own."""
+
+        def is_seen_later() -> bool:
+            self.hands.monotonic += 2 * QUIET_SECONDS
+            return text in self.text()
+
+        await self.until(is_seen_later, text)
 
     def text(self) -> str:
         """All that is on the screen, line by line."""

@@ -58,17 +58,16 @@ async def show_checkpoints(stage: Stage) -> None:
 async def show_stop_dialog(stage: Stage) -> None:
     """The question after q, as soon as keys count."""
     await stage.pilot.press("q")
-    stage.hands.monotonic += QUIET_SECONDS
-    await stage.until(lambda: "Enter choose" in stage.text(), "the dialog")
+    await stage.settle("Enter choose")
 
 
 async def show_policy(stage: Stage) -> None:
     """The wizard's second step: a cap lowered, a source removed, one added, a mistake."""
     await stage.pilot.press("p")
-    await _settle(stage, "Enter next")
+    await stage.settle("Enter next")
     await stage.until(lambda: "enough for one more" in stage.text(), "the checks")
     await stage.pilot.press("enter")
-    await _settle(stage, "digits type")
+    await stage.settle("digits type")
     await stage.pilot.press("right", *"0.8", "down", "down", "down", "x")
     await stage.pilot.press("a", *"docstrings", "enter")
     await stage.pilot.press(*"python:docstrings", "enter")
@@ -82,9 +81,9 @@ async def show_review(stage: Stage) -> None:
     """The fourth step, the run's name half typed."""
     await show_policy(stage)
     await stage.pilot.press("escape", "n")
-    await _settle(stage, "At the next boundary")
+    await stage.settle("At the next boundary")
     await stage.pilot.press("enter")
-    await _settle(stage, "type the name")
+    await stage.settle("type the name")
     await stage.until(lambda: isinstance(stage.app.focused, ConfirmField), "the field")
     await stage.pilot.press(*"andrea")
     await stage.pilot.pause()
@@ -98,8 +97,8 @@ async def show_progress(stage: Stage) -> None:
     await stage.pilot.press("enter")
     await stage.until(lambda: isinstance(stage.app.screen, ProgressScreen), "the progress")
     stage.pivots.tell(*FACTS[:3], STARTING)
-    await _settle(stage, "loading torch")
-    await _settle(stage, "Enter choose")
+    await stage.settle("loading torch")
+    await stage.settle("Enter choose")
 
 
 async def show_compare(stage: Stage) -> None:
@@ -108,12 +107,6 @@ async def show_compare(stage: Stage) -> None:
     await stage.app.push_screen(CompareScreen(names, fixed_side_by_side))
     await stage.until(lambda: "better than" in stage.text(), "the verdict")
     await stage.pilot.pause()
-
-
-async def _settle(stage: Stage, text: str) -> None:
-    """Let a moment of quiet pass until this is to be seen."""
-    stage.hands.monotonic += QUIET_SECONDS
-    await stage.until(lambda: text in stage.text(), text)
 
 
 SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {

@@ -19,9 +19,6 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.policy_file import Bounds
 
-QUIET = 1.0
-"""Longer than the guard, seconds."""
-
 
 class ScriptedBranching(Branching):
     """Remembers what was asked; `then` is what it tells, or raises, next."""
@@ -48,12 +45,7 @@ async def open_fork(stage: Stage) -> None:
     """The fork screen on the newest checkpoint, and keys count."""
     await stage.pilot.press("4", "down", "f")
     await stage.until(lambda: isinstance(stage.app.screen, ForkScreen), "the fork screen")
-    await settle(stage, "Enter next, choose")
-
-
-async def settle(stage: Stage, text: str) -> None:
-    stage.hands.monotonic += QUIET
-    await stage.until(lambda: text in stage.text(), text)
+    await stage.settle("Enter next, choose")
 
 
 def grown(words: str, **facts: object) -> tuple[Grown, ...]:
@@ -77,6 +69,14 @@ def test_word_that_is_no_setting_is_named(typed: str) -> None:
         branch_of("a", typed, note="")
 
 
+def test_fork_that_is_still_being_made_is_not_among_the_forks(tmp_path: Path) -> None:
+    for name in ("one", ".two.partial"):
+        fork = RunDirectory(tmp_path / name)
+        fork.path.mkdir()
+        fork.fork.write_text('{"parent": "v3", "step": 100}')
+    assert Branching(RunDirectory(tmp_path / "v3")).forks() == ("one",)
+
+
 async def test_branches_are_asked_for_made_and_compared() -> None:
     branching = ScriptedBranching()
     async with Stage(branching=branching).opened() as stage:
@@ -84,7 +84,7 @@ async def test_branches_are_asked_for_made_and_compared() -> None:
         assert "step 113,800" in stage.text()
         await stage.pilot.press(*"seed=4", "enter", "enter", *"policy.books.cap=0.5", "enter")
         await stage.pilot.press("enter", "down", "enter")
-        await settle(stage, "andrea-120m-113800-b   waits")
+        await stage.settle("andrea-120m-113800-b   waits")
         (asked,) = branching.asked
         assert (asked.step, asked.steps, asked.order) == (113_800, 200, Order.AT_ONCE)
         first, second = asked.branches
@@ -92,12 +92,12 @@ async def test_branches_are_asked_for_made_and_compared() -> None:
         assert first.change is None
         assert second.change is not None
         branching.then.put(grown("trains, step [/] 5"))
-        await settle(stage, "trains, step [/] 5")
+        await stage.settle("trains, step [/] 5")
         assert "Compare them" in stage.text()
         branching.then.put(grown("is done", is_done=True))
         branching.then.put(None)
-        await settle(stage, "is done")
-        await settle(stage, "Enter next, choose")
+        await stage.settle("is done")
+        await stage.settle("Enter next, choose")
         await stage.pilot.press("down", "enter")
         assert isinstance(stage.app.screen, Dashboard)
 
@@ -123,7 +123,7 @@ async def test_escape_and_a_storm_of_keys_make_nothing() -> None:
         await stage.pilot.press("4", "f")
         await stage.until(lambda: isinstance(stage.app.screen, ForkScreen), "the fork screen")
         await stage.pilot.press(*("tab", "enter") * 8)
-        await settle(stage, "Enter next, choose")
+        await stage.settle("Enter next, choose")
         await stage.pilot.press("escape")
         assert isinstance(stage.app.screen, Dashboard)
     assert branching.asked == []
@@ -135,9 +135,9 @@ async def test_fork_that_is_refused_is_told_and_can_be_asked_for_again() -> None
         await open_fork(stage)
         await stage.pilot.press(*["tab"] * 4, "enter")
         branching.then.put(SettingsError("the name [is] taken"))
-        await settle(stage, "the name [is] taken")
+        await stage.settle("the name [is] taken")
         assert "is not made" in stage.text()
-        await settle(stage, "Enter next, choose")
+        await stage.settle("Enter next, choose")
         await stage.pilot.press("escape")
         await open_fork(stage)
         assert "Branch A" in stage.text()
@@ -150,10 +150,10 @@ async def test_branch_that_was_made_before_the_other_was_refused_can_be_left_beh
         await stage.pilot.press(*["tab"] * 4, "enter")
         first, second = grown("is made")
         branching.then.put((first, replace(second, path=None, words="is being made")))
-        await settle(stage, "is being made")
+        await stage.settle("is being made")
         branching.then.put(SettingsError("the name is taken"))
-        await settle(stage, "the name is taken")
-        await settle(stage, "Enter next, choose")
+        await stage.settle("the name is taken")
+        await stage.settle("Enter next, choose")
         assert "goes no further from here" in stage.text()
         await stage.pilot.press("escape")
         await open_fork(stage)
@@ -165,8 +165,8 @@ async def test_branches_go_on_without_their_screen_and_are_shown_again() -> None
     async with Stage(branching=branching).opened() as stage:
         await open_fork(stage)
         await stage.pilot.press(*["tab"] * 4, "enter")
-        await settle(stage, "waits")
-        await settle(stage, "Enter next, choose")
+        await stage.settle("waits")
+        await stage.settle("Enter next, choose")
         await stage.pilot.press("escape")
         await open_fork(stage)
         assert "waits" in stage.text()
@@ -187,6 +187,21 @@ async def test_forks_made_before_can_be_compared() -> None:
         await stage.until(lambda: "there is no run" in stage.text(), "why not")
         await stage.pilot.press("escape")
         assert isinstance(stage.app.screen, ForkScreen)
+
+
+async def test_folder_of_the_forks_that_cannot_be_read_is_told_and_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: object) -> None:
+        raise OSError("the disk is gone")
+
+    branching = ScriptedBranching()
+    monkeypatch.setattr(ScriptedBranching, "forks", fail)
+    async with Stage(branching=branching).opened() as stage:
+        await stage.pilot.press("4", "f")
+        await stage.until(stage.toasts, "why not")
+        assert stage.toasts() == ["the disk is gone"]
+        assert isinstance(stage.app.screen, Dashboard)
 
 
 async def test_read_only_console_forks_nothing() -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from console.pivot_words import Progress
 from console.pivoting import PivotHaltedError, Pivoting
 from console.process import LaunchedTrainer, launch_trainer, presence_of
 from console.run_view import RunView, Severity, Status
+from tests.console import fixed_run
 from tests.console.conftest import SCRIPTED_TRAINER, wait_for
 from tests.tiny import make_tiny_run, start_trainer, strict_json, write_paragraphs
 from trainer.rundir.checkpoint import list_checkpoints
@@ -29,6 +31,7 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
 from trainer.rundir.pivot import STAGES, HoldMode, Stage, read_pivot
 from trainer.rundir.policy_file import Bounds, PolicyChange
+from trainer.rundir.records import RecordArray
 from trainer.rundir.state import read_state
 
 POLICY = 'note = "less code"\nremove = ["stdlib-docs"]\n[policy.stdlib-code]\ncap = 0.4\n'
@@ -190,6 +193,20 @@ def test_trainer_that_ends_before_the_boundary_halts_the_pivot_in_words(
     assert actions_of(run)[-1] == "pivot False"
 
 
+def test_boundary_that_is_the_end_of_the_run_is_refused_but_not_a_pivot_now(
+    run: RunDirectory,
+) -> None:
+    losses = RecordArray(run.loss)
+    for step in range(1, 1_986):
+        losses.append({"step": step, "loss": 2.0})
+    losses.close()
+    pivoting = Pivoting(Operations(run))
+    with pytest.raises(PivotHaltedError, match=r"step 2,000, is the end of the run.*--now"):
+        pivoting.request(plan_for(run))
+    assert not run.pivot.exists()
+    assert pivoting.request(plan_for(run, HoldMode.NOW)).stage is Stage.REQUESTED
+
+
 def test_read_only_console_pivots_nothing(run: RunDirectory) -> None:
     pivoting = Pivoting(Operations(run, read_only=True))
     with pytest.raises(PivotHaltedError, match="read-only"):
@@ -242,6 +259,19 @@ def test_preconditions_say_what_is_wrong_and_how_to_mend_it(run: RunDirectory) -
         "all steps are done",
     ]
     assert all(check.mend for check in failed)
+
+
+@pytest.mark.parametrize(("steps_lost", "told"), [(0, "is taken"), (7, "up to the next boundary")])
+def test_preconditions_of_a_stopped_run_say_where_it_would_be_held(
+    steps_lost: int, told: str, run: RunDirectory
+) -> None:
+    view = fixed_run.stopped_view()
+    (check,) = (
+        check
+        for check in check_preconditions(run, replace(view, step=view.step + steps_lost), 30.0)
+        if check.what == "the run is stopped"
+    )
+    assert told in check.mend
 
 
 def test_whole_pivot_of_a_real_run_by_the_verb(

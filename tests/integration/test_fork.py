@@ -156,6 +156,7 @@ def load_settings_of(text: str, folder: Path) -> object:
         ({"preset": "'demo'"}, "preset: is part of the weights' shape"),
         ({"policy.large.cap": "1"}, "change by a policy file"),
         ({"optimizer.rl": "1"}, r"optimizer\.rl: no such setting; did you mean optimizer\.lr"),
+        ({"seed.lr": "1"}, r"seed\.lr: no such setting; seed is a single value"),
         ({"optimizer.lr": "high"}, r"optimizer\.lr: 'high' is not a number"),
     ],
 )

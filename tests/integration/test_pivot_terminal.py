@@ -76,12 +76,10 @@ def test_pivot_from_the_wizard_to_the_first_step_of_the_new_phase(
     terminal.wait_for("s", "that came too quickly")
     assert run.settings.read_bytes() == before
     assert not run.pivot.exists(), "a paste confirms nothing"
-    confirm(terminal)
+    enter_until(terminal, "✓ 1 requested")
     terminal.wait_for("s", "✓ 6 resumed in the new phase")
     terminal.wait_for("s", "the pivot is over")
-    terminal.wait_for("s", "Enter choose")
-    terminal.press("s", "Enter")
-    terminal.wait_for("s", "● training")
+    enter_until(terminal, "● training")
     terminal.wait_for("s", "phase 2")
     journal = read_pivot(run.phase_archive(1) / "pivot.json")
     assert journal is not None
@@ -98,14 +96,14 @@ def test_pivot_from_the_wizard_to_the_first_step_of_the_new_phase(
     assert steps == list(range(1, len(steps) + 1))
 
 
-def confirm(terminal: Terminal) -> None:
+def enter_until(terminal: Terminal, fact: str) -> None:
     """Enter again and again: each that comes in the quiet puts it off no longer than that."""
     deadline = time.monotonic() + 60
-    while "✓ 1 requested" not in terminal.screen("s"):
+    while fact not in terminal.screen("s"):
         assert time.monotonic() < deadline, terminal.screen("s")
         terminal.press("s", "Enter")
         waited = time.monotonic() + 1.5
-        while time.monotonic() < waited and "✓ 1 requested" not in terminal.screen("s"):
+        while time.monotonic() < waited and fact not in terminal.screen("s"):
             os.sched_yield()
 
 
@@ -124,7 +122,7 @@ def test_console_killed_in_a_pivot_is_followed_by_one_that_offers_to_continue(
     terminal.press("s", "Enter")
     terminal.wait_for("s", "type the name, then Enter")
     terminal.press("s", "v", "3")
-    confirm(terminal)
+    enter_until(terminal, "✓ 1 requested")
     terminal.wait_for("s", "waiting for the checkpoint of step 500,000")
     terminal.kill("s")
     terminal.console("s", run.path)

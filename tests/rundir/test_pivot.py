@@ -24,6 +24,7 @@ from trainer.rundir.pivot import (
     read_pivot,
     refuse_if_half_done,
     request_pivot,
+    write_pivot,
 )
 from trainer.rundir.pivot_stages import (
     archive,
@@ -315,12 +316,31 @@ def test_pivot_that_changes_more_than_sources_and_policy_is_refused(run: RunDire
     assert not run.pivot.exists()
 
 
-def test_settings_edited_during_a_pivot_are_not_overwritten(run: RunDirectory) -> None:
+@pytest.mark.parametrize("stage", [Stage.REQUESTED, Stage.HELD, Stage.ARCHIVED])
+def test_settings_edited_during_a_pivot_are_not_overwritten(
+    stage: Stage, run: RunDirectory
+) -> None:
     request(run)
-    go_on(run, Stage.ARCHIVED)
+    go_on(run, stage)
     run.settings.write_text(OLD + "# edited\n")
     with pytest.raises(HistoryError, match="was changed since the pivot was requested"):
         go_on(run)
+    assert run.settings.read_text() == OLD + "# edited\n"
+    assert run.phase_archive(1).exists() is (stage is Stage.ARCHIVED), "what is archived is as old"
+
+
+def test_first_record_of_the_new_phase_is_found_however_many_came_after_it(
+    run: RunDirectory,
+) -> None:
+    request(run)
+    pivot = go_on(run)
+    losses = RecordArray(run.loss)
+    for step in range(5, 2_000):
+        losses.append({"step": step, "phase": 2, "attempt": 2, "arm": "docs", "loss": 0.2})
+    losses.close()
+    first = first_record(run, pivot)
+    assert first is not None
+    assert first["step"] == 5
 
 
 def test_pivot_with_a_step_of_the_new_phase_cannot_be_taken_back(run: RunDirectory) -> None:
@@ -348,7 +368,10 @@ def test_trainer_may_start_but_between_two_phases(stage: Stage, run: RunDirector
 
 
 def test_damaged_journal_refuses_a_start_and_stops_no_step(run: RunDirectory) -> None:
-    for text in ("", "{}", "[]", '{"stage": "held"}', '"x"'):
+    without_facts = replace(request(run), stage=Stage.HELD)
+    write_pivot(run, without_facts)
+    half = run.pivot.read_text()
+    for text in ("", "{}", "[]", '{"stage": "held"}', '"x"', half):
         run.pivot.write_text(text)
         with pytest.raises(HistoryError, match="not a pivot's journal"):
             refuse_if_half_done(run)

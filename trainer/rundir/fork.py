@@ -111,6 +111,8 @@ def set_settings(text: str, values: Mapping[str, str]) -> str:
             raise SettingsError(f"{name}: sources and policy of a fork change by a policy file")
         if key and section not in document:
             document[section] = tomlkit.table()
+        if key and not isinstance(document[section], Mapping):
+            raise SettingsError(f"{name}: no such setting; {section} is a single value")
         table: Any = document[section] if key else document
         table[key or section] = _value(value)
     after = tomlkit.dumps(document)

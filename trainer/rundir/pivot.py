@@ -159,9 +159,12 @@ def read_pivot(path: Path) -> Pivot | None:
         written["stage"], written["mode"] = Stage(written["stage"]), HoldMode(written["mode"])
         if written["held"] is not None:
             written["held"] = Held(**written["held"])
-        return Pivot(**written)
+        pivot = Pivot(**written)
+        if pivot.held is None and pivot.stage is not Stage.REQUESTED:
+            raise ValueError(f"{pivot.stage} without its facts")
     except (TypeError, KeyError, ValueError) as error:
         raise HistoryError(f"{path}: not a pivot's journal: {error}") from error
+    return pivot
 
 
 def hold_wanted(run: RunDirectory) -> HoldMode | None:

@@ -54,9 +54,18 @@ def hold(run: RunDirectory, pivot: Pivot, newest: Checkpoint, t: float) -> Pivot
 
 
 def archive(run: RunDirectory, pivot: Pivot, t: float) -> Pivot:
-    """Move the phase's sidecars, and a copy of `run.toml`, into `archive/phase_NNN/`."""
+    """Move the phase's sidecars, and a copy of `run.toml`, into `archive/phase_NNN/`.
+
+    Raises `HistoryError` if somebody changed `run.toml` since the request.
+    """
     folder = run.phase_archive(pivot.phase)
     if not folder.exists():
+        if sha256_of(run.settings.read_bytes()) != pivot.old_sha256:
+            raise HistoryError(
+                f"{run.settings}: was changed since the pivot was requested, and the change would"
+                f" be lost; put it back, or take the pivot back and request it anew:"
+                f" {how_to_go_on(run)}"
+            )
         _make_archive(run, folder)
     # Also a name that was found: it may be of a killed process that hadn't synced it yet.
     sync_directory(run.archive)
@@ -91,6 +100,8 @@ def first_record(run: RunDirectory, pivot: Pivot) -> Record | None:
     """The first loss record of the new phase; None if that has none yet."""
     records = tail_records(run.loss)
     before = pivot.held.last_record if pivot.held is not None else None
+    if before is not None and before not in records:  # the phase is longer than the tail
+        records = load_records(run.loss).records
     if before in records:
         records = records[records.index(before) + 1 :]
     return records[0] if records else None

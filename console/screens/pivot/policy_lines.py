@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from console import formatting
-from console.pivot_draft import ArmDraft, Draft, Field, Mistake
+from console.pivot_draft import ArmDraft, Draft, Field, Mistake, new_bounds
 from console.screens.pivot.step import wrapped
 from console.theme import ACCENT, DIM, GOOD, RED
 from console.widgets.text import Columns, columns_within, foreign, left, right
@@ -120,13 +120,7 @@ def _style(table: Table, arm: ArmDraft, column: str) -> str:
 
 
 def _is_edited(arm: ArmDraft, field: Field) -> bool:
-    if arm.was is None:
-        return True
-    was = arm.was.floor if field is Field.FLOOR else arm.was.cap
-    try:
-        return f"{was:.6g}" != arm.text(field) and float(arm.text(field)) != was
-    except ValueError:
-        return True
+    return arm.was is None or getattr(new_bounds(arm), field) is not None
 
 
 def _under(table: Table, arm: ArmDraft, width: int) -> Iterator[Content]:

@@ -26,6 +26,8 @@ class Preconditions(Step):
     def __init__(self) -> None:
         super().__init__(id="pivot-preconditions")
         self._checks: tuple[Check, ...] = ()
+        self._failure = ""
+        """Why the run can't be looked at; empty while it can."""
 
     def compose(self) -> ComposeResult:
         yield LineView(id="pivot-checks")
@@ -42,10 +44,15 @@ class Preconditions(Step):
         self._checks = checks
         self._draw()
 
+    def refuse(self, failure: str) -> None:
+        """The run can't be looked at."""
+        self._failure = failure
+        self._draw()
+
     def problem(self) -> str:
         """Why it can't go on from here; empty if it can."""
         if not self._checks:
-            return "still looking at the run"
+            return self._failure or "still looking at the run"
         failed = sum(not check.ok for check in self._checks)
         return f"mend what is marked with ✖ first ({failed})" if failed else ""
 
@@ -55,7 +62,7 @@ class Preconditions(Step):
 
     def _draw(self) -> None:
         view = self.query_one(LineView)
-        lines = check_lines(self._checks, view.line_width)
+        lines = [] if self._failure else check_lines(self._checks, view.line_width)
         view.show_lines(len(lines), lines.__getitem__)
 
 

@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 
 from console import formatting
 from console.input_guard import InputGuard
-from console.pivot_plan import Plan
+from console.pivot_plan import Plan, ends_at_checkpoint
 from console.run_view import RunView
 from console.screens.framed import put
 from console.screens.pivot.step import Step, wrapped
@@ -148,11 +148,10 @@ def _happens(plan: Plan, view: RunView) -> tuple[str, ...]:
 
 
 def _held_at(plan: Plan, view: RunView) -> str:
-    if not view.is_running:
-        newest = view.newest
-        if newest is not None and (plan.mode is HoldMode.NOW or newest.step >= view.step):
-            return f"The checkpoint of step {formatting.steps(newest.step)} is taken as it is."
-    if plan.mode is HoldMode.NOW:
+    newest, is_now = view.newest, plan.mode is HoldMode.NOW
+    if newest is not None and (ends_at_checkpoint(view) or (is_now and not view.is_running)):
+        return f"The checkpoint of step {formatting.steps(newest.step)} is taken as it is."
+    if is_now:
         return "The step under way is finished, its checkpoint written and audited."
     boundary = formatting.steps(next_boundary(view.step, plan.settings.checkpoint.every))
     return f"Training goes on to step {boundary}, where the checkpoint is written and audited."

@@ -3,6 +3,7 @@
 from textual.app import ComposeResult
 
 from console import formatting
+from console.pivot_plan import ends_at_checkpoint
 from console.run_view import RunView
 from console.screens.pivot.step import Step
 from console.widgets.choices import Choice, Choices
@@ -66,7 +67,7 @@ def modes_of(view: RunView, every: int) -> tuple[Choice, ...]:
 def _modes_of_stopped(view: RunView, every: int) -> tuple[Choice, ...]:
     newest = view.newest
     at = formatting.steps(newest.step if newest else None)
-    if newest is not None and newest.step >= view.step:
+    if ends_at_checkpoint(view):
         words = "nothing is trained before; the new phase starts with the next step"
         return (
             Choice(key=HoldMode.BOUNDARY, text=f"At the checkpoint of step {at}", explained=words),

@@ -173,6 +173,7 @@ class WizardScreen(FramedScreen):
             found = await asyncio.to_thread(self._desk.pending)
             ground = None if found else await asyncio.to_thread(self._desk.ground)
         except (RunError, OSError) as error:
+            self.query_one(Preconditions).refuse(str(error))
             self.say(str(error))
             return
         if found is not None:
