@@ -130,12 +130,12 @@ class Branching:
         if asked.order is Order.NOT:
             yield tuple(replace(one, is_done=True) for one in grown)
             return
-        until = asked.step + asked.steps
+        ends = [min(asked.step + asked.steps, _total_steps(run)) for run in runs]
         everyone = tuple(range(len(runs)))
         groups = [everyone] if asked.order is Order.AT_ONCE else [(index,) for index in everyone]
         for group in groups:
-            trainers = {index: _launch(runs[index], until) for index in group}
-            for now in _watch(trainers, runs, until):
+            trainers = {index: _launch(runs[index], ends[index]) for index in group}
+            for now in _watch(trainers, runs, ends):
                 yield (grown := tuple(now.get(index, grown[index]) for index in everyone))
 
     def _make(self, step: int, branch: Branch) -> RunDirectory:
@@ -155,6 +155,10 @@ class Branching:
         return run
 
 
+def _total_steps(run: RunDirectory) -> int:
+    return load_settings(run.settings).train.total_steps
+
+
 def _launch(run: RunDirectory, until: int) -> LaunchedTrainer:
     launched = launch_trainer(run, arguments=("--until", str(until)))
     log_action(run.actions, "launch", f"trainer started, up to step {until}", ok=True)
@@ -162,14 +166,14 @@ def _launch(run: RunDirectory, until: int) -> LaunchedTrainer:
 
 
 def _watch(
-    trainers: dict[int, LaunchedTrainer], runs: Sequence[RunDirectory], until: int
+    trainers: dict[int, LaunchedTrainer], runs: Sequence[RunDirectory], ends: Sequence[int]
 ) -> Iterator[dict[int, Grown]]:
     """How each of these is, until none of them trains any more."""
     is_any_alive = True
     while is_any_alive:
         codes = {index: trainer.exit_code() for index, trainer in trainers.items()}
         is_any_alive = None in codes.values()
-        yield {index: _state(runs[index], code, until) for index, code in codes.items()}
+        yield {index: _state(runs[index], code, ends[index]) for index, code in codes.items()}
         if is_any_alive:
             time.sleep(POLL_SECONDS)
 

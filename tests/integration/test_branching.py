@@ -49,6 +49,13 @@ def test_branches_train_exactly_so_many_steps_and_can_be_compared(
     assert list(view.loss[:2]) == list(view.ema[:2]), "they were one run until they parted"
 
 
+def test_branches_end_with_the_run_and_are_told_to(parent: RunDirectory) -> None:
+    told = list(Branching(parent).grow(replace(asked(Order.IN_TURN), steps=1_000)))
+    words = {one.words for grown in told for one in grown}
+    assert "is done, step 64" in words
+    assert [one for one in words if one.startswith("trains") and not one.endswith(" of 64")] == []
+
+
 def test_branches_that_are_only_made_have_no_trainer(parent: RunDirectory) -> None:
     told = list(Branching(parent).grow(asked(Order.NOT)))
     assert all(one.is_done and one.path is not None for one in told[-1])
