@@ -76,12 +76,16 @@ def branch_of(name: str, changes: str, *, note: str) -> Branch:
     """
     if not name:
         raise SettingsError("give the branch a name: it becomes a run beside this one")
+    given: set[str] = set()
     settings: dict[str, str] = {}
     bounds: dict[str, Bounds] = {}
     for word in changes.split():
         key, _, value = word.partition("=")
         if not (key and value):
             raise SettingsError(f"{word}: write KEY=VALUE, as optimizer.lr=1e-4")
+        if key in given:
+            raise SettingsError(f"{word}: {key} is given twice")
+        given.add(key)
         section, _, rest = key.partition(".")
         if section == "policy":
             arm, bound = _policy(rest, value, word)

@@ -26,6 +26,8 @@ from trainer.rundir.state import read_state
 
 def pivot(run: RunDirectory, arguments: argparse.Namespace) -> int:
     """Request a pivot and walk it, or take up one that broke; exit 0 when it is over."""
+    if arguments.now and not arguments.policy:
+        raise SettingsError("--now is for a new pivot, with --policy: one under way keeps its own")
     pivoting = Pivoting(Operations(run))
     if arguments.roll_back:
         outcome = pivoting.roll_back()

@@ -333,3 +333,11 @@ def test_read_only_console_starts_nothing_again(
 ) -> None:
     assert main([str(run.path), "--read-only", "--restart"]) == 0
     assert screen[0]["follower"].restarter is None
+
+
+@pytest.mark.parametrize("taken_up", ["--continue", "--roll-back"])
+def test_a_pivot_under_way_is_not_moved_to_now(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], taken_up: str
+) -> None:
+    assert main(["pivot", str(tmp_path), taken_up, "--now"]) == 2
+    assert "--now is for a new pivot" in capsys.readouterr().err

@@ -69,6 +69,12 @@ def test_word_that_is_no_setting_is_named(typed: str) -> None:
         branch_of("a", typed, note="")
 
 
+def test_setting_that_is_typed_twice_is_named() -> None:
+    for typed in ("seed=1 seed=2", "policy.books.cap=1 policy.books.cap=2"):
+        with pytest.raises(SettingsError, match="is given twice"):
+            branch_of("a", typed, note="")
+
+
 def test_fork_that_is_still_being_made_is_not_among_the_forks(tmp_path: Path) -> None:
     for name in ("one", ".two.partial"):
         fork = RunDirectory(tmp_path / name)

@@ -59,6 +59,12 @@ def lose_record(run: RunDirectory) -> None:
     run.loss.write_bytes(b"".join(lines[:5] + lines[6:]))
 
 
+def unname_loss(run: RunDirectory) -> None:
+    lines = run.loss.read_bytes().split(b"\n")
+    lines[5] = b'{"step":5,"loss":null,"nonfinite":5},'
+    run.loss.write_bytes(b"\n".join(lines))
+
+
 def lose_tail(run: RunDirectory) -> None:
     lines = run.loss.read_bytes().splitlines()
     run.loss.write_bytes(b"\n".join(lines[:-2]).rstrip(b",") + b"\n]\n")
@@ -87,6 +93,7 @@ def advance_state(run: RunDirectory) -> None:
         (plant_nan, "checkpoint: step_000006.bin: 1 values are not finite"),
         (cut_checkpoint, "checkpoint: step_000008.bin: 1,000 bytes"),
         (lose_record, "history: no record of step 5 (1 missing)"),
+        (unname_loss, "history: step 5: a loss that is null and not named"),
         (lose_tail, "history: ends at step 15, but there is a checkpoint of step 16"),
         (tear_history, "history: .loss.json: not strict JSON"),
         (tear_samples, "audits: .samples.json: not strict JSON"),

@@ -129,7 +129,8 @@ def _check_history(run: RunDirectory, inventory: Inventory) -> Generator[Finding
 
 
 def _is_told(record: Record) -> bool:
-    return record.get("loss") is not None or "loss" in (record.get("nonfinite") or {})
+    named = record.get("nonfinite")
+    return record.get("loss") is not None or (isinstance(named, dict) and "loss" in named)
 
 
 def _strict(path: Path, part: str) -> tuple[Finding, list[Any]]:

@@ -160,7 +160,7 @@ def _held_at(plan: Plan, view: RunView) -> str:
 def _stays(plan: Plan, view: RunView) -> tuple[str, ...]:
     n_params = plan.settings.model.n_params
     return (
-        f".loss.json where it is: {view.n_records:,} records, and the next one is the next step",
+        f".loss.json where it is: {view.n_records:,} records, and those to come behind them",
         f"weights, m and v, {n_params:,} numbers each: bit for bit those of the checkpoint",
         "all checkpoints, and the audits of every phase in the checkpoints pane",
     )
