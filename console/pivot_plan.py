@@ -7,6 +7,7 @@ from pathlib import Path
 from console import formatting
 from console.run_view import RunView
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.pivot import HoldMode, how_to_go_on
 from trainer.rundir.pivot_stages import sidecars
 from trainer.rundir.policy import ArmPreview, preview_policy
@@ -53,6 +54,15 @@ def make_plan(
         archives=tuple((path, path.stat().st_size) for path in sidecars(run) if path.exists()),
         archive_folder=run.phase_archive(run.current_phase()),
     )
+
+
+def require_as_planned(run: RunDirectory, plan: Plan) -> None:
+    """Raise `SettingsError` where `run.toml` was edited since: the pivot would undo the edit."""
+    text = run.settings.read_text(encoding="utf-8")
+    if apply_change(text, plan.change) != plan.new_text:
+        raise SettingsError(
+            f"{run.settings}: was edited after this pivot was planned; plan it again"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

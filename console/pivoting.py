@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 
 from console import formatting
 from console.operations import Operations, Outcome
-from console.pivot_plan import Plan
+from console.pivot_plan import Plan, require_as_planned
 from console.pivot_words import Progress, archived, committed, held, requested, restarted, waiting
 from console.process import Ask, NotSentError, Presence, exit_words, presence_of, send, takes
 from trainer.rundir.actions import log_action
@@ -65,6 +65,7 @@ class Pivoting:
         """Write the journal; the trainer is told by the walk. Raises `RunError` or `OSError`."""
         self._guard()
         self._refuse_at_the_end(plan.mode)
+        require_as_planned(self.run, plan)
         pivot = request_pivot(
             self.run,
             plan.new_text,

@@ -28,7 +28,7 @@ from trainer.rundir.checkpoint import list_checkpoints
 from trainer.rundir.creation import ensure_run
 from trainer.rundir.last_record import last_record
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit
+from trainer.rundir.outcomes import Exit, SettingsError
 from trainer.rundir.pivot import STAGES, HoldMode, Stage, read_pivot
 from trainer.rundir.policy_file import Bounds, PolicyChange
 from trainer.rundir.records import RecordArray
@@ -91,6 +91,16 @@ def done_stages(walk: Iterator[Progress]) -> list[Stage]:
 def actions_of(run: RunDirectory) -> list[str]:
     lines = run.actions.read_bytes().splitlines()
     return [f"{entry['action']} {entry['ok']}" for entry in map(orjson.loads, lines)]
+
+
+def test_settings_that_were_edited_after_the_plan_are_not_undone_by_it(run: RunDirectory) -> None:
+    plan = plan_for(run)
+    edited = run.settings.read_text().replace("every = 20", "every = 40")
+    run.settings.write_text(edited)
+    with pytest.raises(SettingsError, match=r"run\.toml: was edited after this pivot was planned"):
+        Pivoting(Operations(run)).request(plan)
+    assert run.settings.read_text() == edited
+    assert not run.pivot.exists()
 
 
 @pytest.mark.parametrize("mode", HoldMode)
