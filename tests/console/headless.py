@@ -122,9 +122,12 @@ class Stage:
     @asynccontextmanager
     async def opened(self, width: int = 120, height: int = 40) -> AsyncIterator["Stage"]:
         """The app with the run on its screen."""
-        async with self.app.run_test(size=(width, height)) as pilot:
-            await self.begin(pilot)
-            yield self
+        try:
+            async with self.app.run_test(size=(width, height)) as pilot:
+                await self.begin(pilot)
+                yield self
+        finally:
+            self.pivots.tell(None)  # or the thread of a walk waits on, and the test with it
 
     async def begin(self, pilot: Pilot[str]) -> None:
         """Take the app's pilot and wait until the run is on the screen."""
