@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import shlex
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -32,17 +32,16 @@ class LossHistory:
         newest of the `checkpoints` (by ascending step) that it does cover.
         """
         loaded = load_records(path, read_loss_records)
-        records = canonical_losses(loaded.records)
-        _check_covers(path, records, step, checkpoints)
+        steps, records = canonical_losses(loaded.records)
+        _check_covers(path, steps, step, checkpoints)
         self._array = RecordArray(path, loaded)
         self.repair = self._array.repair
         self.attempt = 1 + max({record.attempt or 0 for record in loaded.records}, default=0)
         self.nonfinite_steps = nonfinite_steps(loaded.records)
         """Where earlier starts have stopped; all attempts."""
-        numbers = list(records)
-        n_past = bisect_right(numbers, step)
-        self._past = list(records.values())[:n_past]
-        self._ahead = {number: records[number] for number in numbers[n_past:]}
+        n_past = bisect_right(steps, step)
+        self._past = records[:n_past]
+        self._ahead = dict(zip(steps[n_past:], records[n_past:], strict=True))
         self.ema = self._past[-1].ema if self._past else None
         self.step = step
         """The last step that the history knows, on file or waiting for room."""
@@ -102,11 +101,13 @@ class LossHistory:
 
 
 def _check_covers(
-    path: Path, records: dict[int, LossRecord], step: int, checkpoints: Sequence[Checkpoint]
+    path: Path, steps: Sequence[int], step: int, checkpoints: Sequence[Checkpoint]
 ) -> None:
-    missing = [number for number in range(1, step + 1) if number not in records]
-    if not missing:
+    """Raise `HistoryError` unless the ascending `steps` hold all from 1 to `step`."""
+    if bisect_right(steps, step) - bisect_left(steps, 1) == step:
         return
+    known = set(steps)
+    missing = [number for number in range(1, step + 1) if number not in known]
     covered = [checkpoint for checkpoint in checkpoints if checkpoint.step < missing[0]]
     newer = checkpoints[len(covered) :]
     raise HistoryError(

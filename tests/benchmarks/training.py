@@ -21,6 +21,7 @@ from trainer.history import LossHistory
 from trainer.loop import Training
 from trainer.proxy.bandit import Bandit
 from trainer.proxy.batches import rows_given
+from trainer.proxy.feed import require_told
 from trainer.reporter import Reporter
 from trainer.rundir.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
@@ -199,7 +200,7 @@ def history_start(options: Namespace) -> None:
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         path = Path(directory) / ".loss.json"
         write_history(path)
-        times = {"open and check": Times(), "fold the bandit": Times(), "count the rows": Times()}
+        times = {name: Times() for name in ("open", "check", "fold the bandit", "count the rows")}
         for _ in range(options.repeats):
             with without_collector():  # as in a start
                 fold_once(path, times)
@@ -218,9 +219,10 @@ def write_history(path: Path) -> None:
 def fold_once(path: Path, times: dict[str, Times]) -> None:
     """What a start does with the history."""
     opened: list[LossHistory] = []
-    times["open and check"].take(lambda: opened.append(LossHistory(path, RECORDS)))
+    times["open"].take(lambda: opened.append(LossHistory(path, RECORDS)))
     past = list(opened[0].past())
     opened[0].close()
+    times["check"].take(lambda: require_told(path, past))
     bandit = Bandit(seed=1, phase=5, available=ARMS, policy={})
     times["fold the bandit"].take(lambda: bandit.fold(past))
     times["count the rows"].take(lambda: rows_given(past, context=1024))

@@ -80,7 +80,7 @@ def test_what_is_no_strict_array_of_objects_gives_nothing(data: bytes) -> None:
 
 def test_the_last_record_of_a_step_counts_and_steps_ascend() -> None:
     first, second, again = read({"step": 1}, {"step": 2}, {"step": 1, "attempt": 2})
-    assert list(canonical_losses([second, first, again, LossRecord()]).items()) == [
-        (1, again),
-        (2, second),
-    ]
+    assert canonical_losses([second, first, again, LossRecord()]) == ([1, 2], [again, second])
+    assert canonical_losses([first, second]) == ([1, 2], [first, second])
+    assert canonical_losses([LossRecord(), first]) == ([1], [first])
+    assert canonical_losses([]) == ([], [])

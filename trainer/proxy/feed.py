@@ -125,13 +125,13 @@ def open_feed(
         remembered=remembered,
     )
     records = list(past)
-    _require_told(run.loss, records)
+    require_told(run.loss, records)
     bandit.fold(records)
     given = rows_given(records, context=settings.model.context)
     return Feed(settings=settings, tokenizer=tokenizer, sources=sources, bandit=bandit, given=given)
 
 
-def _require_told(path: Path, records: Iterable[LossRecord]) -> None:
+def require_told(path: Path, records: Iterable[LossRecord]) -> None:
     """Raise `HistoryError` for a record that does not say what its batch was taken from."""
     for record in records:
         if not record.arm or not record.tokens or record.phase is None:

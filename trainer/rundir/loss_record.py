@@ -57,11 +57,14 @@ def read_loss_records(array: bytes) -> list[LossRecord] | None:
         return None if records is None else [_tolerant(record) for record in records]
 
 
-def canonical_losses(records: list[LossRecord]) -> dict[int, LossRecord]:
-    """The last record of each step, by step ascending: the history as readers take it."""
+def canonical_losses(records: list[LossRecord]) -> tuple[list[int], list[LossRecord]]:
+    """The last record of each step, by step ascending, and before them the steps."""
+    steps = [-1 if record.step is None else record.step for record in records]
+    if steps and steps[0] >= 0 and steps == list(range(steps[0], steps[0] + len(steps))):
+        return steps, records
     last = {record.step: record for record in records if record.step is not None}
     steps = sorted(last)
-    return last if steps == list(last) else {step: last[step] for step in steps}
+    return steps, [last[step] for step in steps]
 
 
 def _tolerant(record: Record) -> LossRecord:
