@@ -233,7 +233,7 @@ def list_checkpoints(directory: Path, n_params: int | None) -> Inventory:
 def inspect_checkpoint(path: Path, step: int, n_params: int | None) -> Checkpoint | Skipped | None:
     """Judge one file by name, size and header; `None` if it went away meanwhile."""
     try:
-        with path.open("rb") as file:
+        with path.open("rb", buffering=0) as file:
             stat = os.fstat(file.fileno())
             header = file.read(_HEADER.size)
     except FileNotFoundError:
