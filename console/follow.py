@@ -96,10 +96,10 @@ class Follower:
         presence = presence_of(self.run)
         settings, mistake = self._settings.look()
         state = self._state.look()
-        self._read_history()
         self._log.look()
         self._list_checkpoints(settings, state)
         self._pivots.look()
+        self._read_history()  # last: a child may be at it still
         facts = self._facts(presence, settings, state)
         notes = (self.opening_note, self.watching_note, self._pivots.warning, mistake)
         view = reduce(replace(facts, notes=self._notes(*notes)))

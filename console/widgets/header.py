@@ -25,6 +25,7 @@ class Header(Widget):
     DEFAULT_CSS = """
     Header {
         height: auto;
+        min-height: 3;
         padding: 0 1;
         text-wrap: nowrap;
     }
