@@ -58,6 +58,7 @@ def archive(run: RunDirectory, pivot: Pivot, t: float) -> Pivot:
 
     Raises `HistoryError` if somebody changed `run.toml` since the request.
     """
+    sync_directory(run.path)  # the journal that was read may be of a process killed before that
     folder = run.phase_archive(pivot.phase)
     if not folder.exists():
         if sha256_of(run.settings.read_bytes()) != pivot.old_sha256:
