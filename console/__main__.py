@@ -3,7 +3,7 @@
 import gc
 import sys
 
-from console.read_ahead import begin_reading
+from console.follow.read_ahead import begin_reading
 
 
 def main() -> int:

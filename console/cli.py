@@ -8,23 +8,23 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from console.branching import Branching
-from console.follow import Follower, reasons_to_look
-from console.operations import Operations
-from console.pivot_desk import PivotDesk
-from console.pivoting import Pivoting
-from console.process import presence_of
-from console.read_ahead import ReadAhead
-from console.reading import CachedFile, read_settings
-from console.restarts import Restarter, restarting
-from console.verb import say
-from console.verbs import VERBS
+from console.follow.follower import Follower, reasons_to_look
+from console.follow.read_ahead import ReadAhead
+from console.fork.branches import Branches
+from console.operations.operations import Operations
+from console.operations.restarts import Restarter, restarting
+from console.pivot.driver import PivotDriver
+from console.pivot.wizard_files import WizardFiles
+from console.process.presence import presence_of
+from console.verbs.table import VERBS
+from console.verbs.verb import say
+from console.view.cached_file import CachedFile, read_settings
 from trainer import __version__
-from trainer.rundir.creation import ensure_run
+from trainer.rundir.config.creation import ensure_run
+from trainer.rundir.config.presets import PRESETS
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, RunError, SettingsError
-from trainer.rundir.presets import PRESETS
-from trainer.rundir.run_toml import load_settings
 
 _DESCRIPTION = """\
 Watch and steer the training run in the directory RUN. The run is made if it isn't there; a live
@@ -102,7 +102,7 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
     follower.opening_note = "" if started.ok else started.message
     follower.read_ahead = ahead
     # Textual takes a moment to load, which verbs and mistakes need not wait for.
-    from console.session import run_console  # noqa: PLC0415
+    from console.ui.session import run_console  # noqa: PLC0415
 
     changes = reasons_to_look(follower)
     if restarter is not None:
@@ -111,8 +111,8 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
     return run_console(
         follower,
         operations,
-        PivotDesk(Pivoting(operations), Path.cwd()),
-        Branching(run),
+        WizardFiles(PivotDriver(operations), Path.cwd()),
+        Branches(run),
         changes,
         is_read_only=parsed.read_only,
     )

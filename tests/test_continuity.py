@@ -9,8 +9,8 @@ import torch
 
 from tests.tiny import ask_stop, make_tiny_run, train_here, write_paragraphs
 from trainer.continuity import compare_environment, compare_settings
+from trainer.rundir.config.run_toml import flat_settings, parse_settings
 from trainer.rundir.outcomes import Exit, SettingsError
-from trainer.rundir.run_toml import flat_settings, parse_settings
 from trainer.rundir.state import State, read_state
 
 HARMLESS = {

@@ -17,7 +17,7 @@ import trainer.loop
 from trainer.cli import first_state, start
 from trainer.continuity import state_left_behind
 from trainer.loop import Training
-from trainer.reporter import Reporter
+from trainer.persistence.reporter import Reporter
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import Exit

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from trainer import __version__
 from trainer.continuity import compare_settings, state_left_behind
-from trainer.output import give_up_unwritten, print_line
-from trainer.reporter import Reporter
-from trainer.rundir.creation import ensure_run
+from trainer.persistence.output import give_up_unwritten, print_line
+from trainer.persistence.reporter import Reporter
+from trainer.rundir.config.creation import ensure_run
+from trainer.rundir.config.presets import PRESETS
+from trainer.rundir.config.run_toml import flat_settings, load_settings
+from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import EXIT_WORDS, Exit, RunError, SettingsError
-from trainer.rundir.pivot import refuse_if_half_done
-from trainer.rundir.presets import PRESETS
-from trainer.rundir.run_toml import flat_settings, load_settings
-from trainer.rundir.settings import Settings
+from trainer.rundir.pivot.journal import refuse_if_half_done
 from trainer.rundir.state import State
 from trainer.signals import Signals
 

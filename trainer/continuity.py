@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from trainer.rundir.config.policy_change import CHANGED_BY_PIVOT
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
-from trainer.rundir.policy_file import CHANGED_BY_PIVOT
 from trainer.rundir.state import State, read_state
 
 _ALTERING = (

@@ -5,15 +5,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from trainer.checkpointing import Checkpointer
 from trainer.engine.engine import Engine, StepResult
-from trainer.history import LossHistory
+from trainer.persistence.checkpoints import Checkpointer
+from trainer.persistence.loss_history import LossHistory
+from trainer.persistence.reporter import Reporter
 from trainer.proxy.feed import Feed, Pull
-from trainer.reporter import Reporter
+from trainer.rundir.config.settings import Settings
 from trainer.rundir.outcomes import Exit, NonFiniteError
-from trainer.rundir.pivot import HoldMode
-from trainer.rundir.records import Record
-from trainer.rundir.settings import Settings
+from trainer.rundir.pivot.journal import HoldMode
+from trainer.rundir.records.record_file import Record
 from trainer.signals import Signals
 
 HISTORY_ALARM = "history not written"

@@ -5,22 +5,22 @@ Imported only after signals, arguments, lock and settings are settled: it loads 
 
 import os
 
-from trainer.checkpointing import NO_CHECKPOINT_ALARM, Checkpointer
 from trainer.continuity import compare_environment
 from trainer.engine.device import place
 from trainer.engine.engine import Engine
-from trainer.history import LossHistory
 from trainer.loop import Training, train, view
+from trainer.persistence.checkpoints import NO_CHECKPOINT_ALARM, Checkpointer
+from trainer.persistence.loss_history import LossHistory
+from trainer.persistence.reporter import Reporter
 from trainer.proxy.feed import Feed, open_feed
-from trainer.reporter import Reporter
-from trainer.rundir.checkpoint import Checkpoint, checkpoint_bytes, list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, list_checkpoints
+from trainer.rundir.config.run_toml import flat_settings
+from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
 from trainer.rundir.outcomes import Exit, HistoryError, RunError, SaveError
-from trainer.rundir.pivot import hold_wanted
-from trainer.rundir.records import Repair, without_collector
-from trainer.rundir.run_toml import flat_settings
-from trainer.rundir.settings import Settings
+from trainer.rundir.pivot.journal import hold_wanted
+from trainer.rundir.records.record_file import Repair, without_collector
 from trainer.rundir.state import ENDED, State
 from trainer.signals import Signals, StopRequested
 

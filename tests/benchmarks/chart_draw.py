@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from console.axis import Scale
-from console.glyphs import UNICODE
-from console.marks import Mark, MarkKind
-from console.plot import ChartData, Look, draw
-from console.series import Series, Values
+from console.chart.axis import Scale
+from console.chart.glyphs import UNICODE
+from console.chart.plot import ChartData, Look, draw
+from console.chart.series import Series, Values
+from console.chart.step_marks import Mark, MarkKind
 
 REPEATS = 20
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import orjson
 
-from trainer.rundir.checkpoint import checkpoint_bytes, checkpoint_name
-from trainer.rundir.creation import ensure_run
+from trainer.rundir.checkpoints.checkpoint import checkpoint_bytes, checkpoint_name
+from trainer.rundir.config.creation import ensure_run
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.run_toml import load_settings
 from trainer.rundir.state import ArmState, Save, State, write_state
 
 EVERY = 100

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from trainer.engine.engine import Engine
-from trainer.rundir.presets import PRESETS
-from trainer.rundir.settings import (
+from trainer.rundir.config.presets import PRESETS
+from trainer.rundir.config.settings import (
     ModelSettings,
     OptimizerSettings,
     Settings,

@@ -24,12 +24,16 @@ from tests.benchmarks.measure import Times, duration, show, side_by_side
 from tests.benchmarks.pty_console import ROOT, n_descriptors
 from trainer.engine.engine import Engine
 from trainer.engine.parameters import as_memoryview
-from trainer.rundir.checkpoint import Checkpoint, inspect_checkpoint, read_checkpoint_into
-from trainer.rundir.creation import ensure_run
+from trainer.persistence.background_save import Saver
+from trainer.rundir.checkpoints.checkpoint import (
+    Checkpoint,
+    inspect_checkpoint,
+    read_checkpoint_into,
+)
+from trainer.rundir.config.creation import ensure_run
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.records import load_records
-from trainer.rundir.run_toml import load_settings
-from trainer.saving import Saver
+from trainer.rundir.records.record_file import load_records
 
 STEP_TOKENS = 32
 SIZES = {"480 MB": 40_000_000, "1.44 GB": 120_000_000}

@@ -14,13 +14,13 @@ from unittest.mock import patch
 
 import numpy as np
 
-from console.follow import Follower
+from console.follow.follower import Follower
 from tests.benchmarks.day23 import loss_record, make_run
 from tests.benchmarks.measure import Times, duration, show
 from tests.benchmarks.pty_console import ENVIRONMENT, ROOT, PtyConsole, PtyProgram, cpu_seconds
-from trainer.rundir.creation import ensure_run
+from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.records import RecordArray
+from trainer.rundir.records.record_file import RecordArray
 
 QUIET_SECONDS = 5.0
 """A screen is complete when nothing is sent for so long: a million records take a while."""
@@ -194,7 +194,7 @@ def soak(options: Namespace) -> None:
 
 def imports(options: Namespace) -> None:
     """The ten dearest imports of the console, their own time without what they import."""
-    command = "import gc; gc.disable(); import console.cli, console.session"
+    command = "import gc; gc.disable(); import console.cli, console.ui.session"
     found: dict[str, list[float]] = {}
     for _ in range(options.repeats):
         ran = subprocess.run(

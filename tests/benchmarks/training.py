@@ -17,16 +17,16 @@ from tests.benchmarks.engines import Rows, batches, make_engine, nanogpt_step, p
 from tests.benchmarks.measure import Times, duration, show, side_by_side
 from trainer.cli import start
 from trainer.engine.engine import Engine
-from trainer.history import LossHistory
 from trainer.loop import Training
+from trainer.persistence.loss_history import LossHistory
+from trainer.persistence.reporter import Reporter
 from trainer.proxy.bandit import Bandit
 from trainer.proxy.batches import rows_given
 from trainer.proxy.feed import require_told
-from trainer.reporter import Reporter
-from trainer.rundir.creation import ensure_run
+from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.record_lines import encode_record
-from trainer.rundir.records import without_collector
+from trainer.rundir.records.record_file import without_collector
+from trainer.rundir.records.record_lines import encode_record
 from trainer.rundir.state import State
 from trainer.signals import Signals
 

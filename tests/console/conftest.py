@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from console.process import LaunchedTrainer, launch_trainer
-from trainer.rundir.creation import ensure_run
+from console.process.launch import LaunchedTrainer, launch_trainer
+from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 
 SCRIPTED_TRAINER = Path(__file__).with_name("scripted_trainer.py")

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from console.comparing import Column, Comparison
-from console.pairing import pair, verdict
-from console.side_by_side import SideBySide
+from console.fork.comparison import Column, Comparison
+from console.fork.comparison_chart import SideBySide
+from console.fork.paired_rows import pair, verdict
 
 NAMES = ("v3-112700-a", "v3-112700-b")
 _REMARK = (

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from console.ports import Glance
-from console.run_view import (
+from console.chart.series import Series
+from console.view.glance import Glance
+from console.view.run_view import (
     ArmRow,
     Audit,
     CheckpointRow,
@@ -17,8 +18,7 @@ from console.run_view import (
     Severity,
     Status,
 )
-from console.series import Series
-from trainer.rundir.checkpoint import Skipped
+from trainer.rundir.checkpoints.checkpoint import Skipped
 from trainer.rundir.state import ArmState, Zombie
 
 NOW = 1_780_000_000.0

@@ -12,18 +12,18 @@ from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
 from textual.pilot import Pilot
 
-from console.app import ConsoleApp
-from console.branching import Branching
-from console.follow import Clock
-from console.input_guard import QUIET_SECONDS
-from console.pivot_desk import PivotDesk
-from console.run_view import RunView
-from console.series import Series
+from console.chart.series import Series
+from console.follow.follower import Clock
+from console.fork.branches import Branches
+from console.pivot.wizard_files import WizardFiles
+from console.ui.app import ConsoleApp
+from console.ui.input_guard import QUIET_SECONDS
+from console.view.run_view import RunView
 from tests.console import fixed_run
 from tests.console.scripted_pivots import ScriptedPivots
 from tests.console.told import Told
+from trainer.rundir.checkpoints.retention import Plan
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.retention import Plan
 
 
 class ScriptedFollower:
@@ -93,21 +93,21 @@ class Stage:
         is_read_only: bool = False,
         app_class: type[ConsoleApp] = ConsoleApp,
         run: RunDirectory | None = None,
-        desk_class: type[PivotDesk] = PivotDesk,
-        branching: Branching | None = None,
+        files_class: type[WizardFiles] = WizardFiles,
+        branching: Branches | None = None,
     ) -> None:
         """`run`: the directory that a pivot is made in; by default there is none."""
         self.follower = ScriptedFollower(view or fixed_run.fixed_view(12), series)
         self.operations = RecordedOperations()
         self.pivots = ScriptedPivots(run or RunDirectory(Path("nowhere") / "andrea-120m"))
-        self.desk = desk_class(self.pivots, Path("/srv/text"))
+        self.files = files_class(self.pivots, Path("/srv/text"))
         self.hands = Hands()
         self._wakes: asyncio.Queue[None] = asyncio.Queue()
         self.app = app_class(
             self.follower,
             self.operations,
-            self.desk,
-            branching or Branching(self.pivots.run),
+            self.files,
+            branching or Branches(self.pivots.run),
             self._changes(),
             clock=Clock(wall=lambda: self.hands.wall, monotonic=lambda: self.hands.monotonic),
             is_read_only=is_read_only,

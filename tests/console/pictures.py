@@ -4,17 +4,17 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from console.app import ConsoleApp
-from console.pivot_desk import PivotDesk
-from console.screens.fork.compare import CompareScreen
-from console.screens.pivot.progress import ProgressScreen
-from console.widgets.fields import ConfirmField
+from console.pivot.wizard_files import WizardFiles
+from console.ui.app import ConsoleApp
+from console.ui.screens.fork.compare import CompareScreen
+from console.ui.screens.pivot.progress import ProgressScreen
+from console.ui.widgets.fields import ConfirmField
 from tests.console import fixed_run
 from tests.console.fixed_comparison import fixed_side_by_side
 from tests.console.headless import Stage
 from tests.console.scripted_pivots import FACTS, STARTING, make_fixed_run
-from trainer.rundir.settings import SourceSettings
-from trainer.rundir.source_size import SourceSize
+from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.sources.source_size import SourceSize
 
 _ELSEWHERE = re.compile(r"@font-face \{.*?\}\s*|<!-- Generated.*?-->\s*", re.DOTALL)
 QUIET_SECONDS = 1.0
@@ -31,7 +31,7 @@ class PicturedApp(ConsoleApp):
         return _ELSEWHERE.sub("", svg).replace("Fira Code", "DejaVu Sans Mono")
 
 
-class PicturedDesk(PivotDesk):
+class PicturedFiles(WizardFiles):
     """Knows the size of its sources by heart."""
 
     def measure(self, source: SourceSettings) -> SourceSize:
@@ -42,7 +42,7 @@ def picture_stage(folder: Path) -> Stage:
     """The fixed run, all of it, before an app that can be pictured; `folder` is an empty one."""
     view, series = fixed_run.fixed_view(), fixed_run.fixed_series()
     run = make_fixed_run(folder / view.name)
-    return Stage(view, series=series, app_class=PicturedApp, run=run, desk_class=PicturedDesk)
+    return Stage(view, series=series, app_class=PicturedApp, run=run, files_class=PicturedFiles)
 
 
 async def show_dashboard(stage: Stage) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from console.pivot_plan import Plan
-from console.pivot_words import Progress
-from console.pivoting import PivotHaltedError
+from console.pivot.driver import PivotHaltedError
+from console.pivot.facts import Progress
+from console.pivot.plan import Plan
 from tests.console import fixed_run
 from tests.console.told import Told
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.pivot import HoldMode, Pivot, Stage, read_pivot, request_pivot
+from trainer.rundir.pivot.journal import HoldMode, Pivot, Stage, read_pivot, request_pivot
 from trainer.rundir.state import State, write_state
 
 FACTS = (

@@ -17,12 +17,16 @@ from types import FrameType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from trainer.rundir.checkpoint import checkpoint_bytes, checkpoint_name, list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import (
+    checkpoint_bytes,
+    checkpoint_name,
+    list_checkpoints,
+)
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import EXIT_WORDS, LockedError
-from trainer.rundir.records import RecordArray
-from trainer.rundir.run_toml import load_settings
+from trainer.rundir.records.record_file import RecordArray
 from trainer.rundir.state import ArmState, Save, State, write_state
 
 IDLE_SECONDS = 0.005

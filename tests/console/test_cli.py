@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 from console.cli import main
-from console.follow import Follower
-from console.operations import Operations, Outcome
-from console.requests import REQUESTED
+from console.follow.follower import Follower
+from console.operations.checkpoint_requests import REQUESTED
+from console.operations.operations import Operations, Outcome
 from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
 from tests.tiny import ROOT
 from trainer import __version__
@@ -70,7 +70,9 @@ def test_checkpoint_gives_up_waiting_at_its_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     start("--every", "1000000")
-    monkeypatch.setattr("console.requests.answer", lambda asked, seen: REQUESTED)
+    monkeypatch.setattr(
+        "console.operations.checkpoint_requests.answer", lambda asked, seen: REQUESTED
+    )
     assert main(["checkpoint", str(run.path), "--timeout", "0"]) == 1
     assert "the request stands" in capsys.readouterr().err
 
@@ -184,9 +186,9 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         started.append({"follower": follower, "operations": operations, **options})
         return 0
 
-    session = ModuleType("console.session")
+    session = ModuleType("console.ui.session")
     session.run_console = run_console  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "console.session", session)
+    monkeypatch.setitem(sys.modules, "console.ui.session", session)
     monkeypatch.setattr("console.cli.has_terminal", lambda: True)
     return started
 

@@ -7,12 +7,12 @@ import orjson
 from tests.crash.states import Directory
 from tests.crash.workload import N_PARAMS, Truth
 from tests.tiny import TIMELESS
-from trainer.history import LossHistory
-from trainer.rundir.checkpoint import list_checkpoints
+from trainer.persistence.loss_history import LossHistory
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
-from trainer.rundir.record_lines import Record
-from trainer.rundir.records import RecordArray, load_records
+from trainer.rundir.records.record_file import RecordArray, load_records
+from trainer.rundir.records.record_lines import Record
 from trainer.rundir.state import State, read_state
 
 

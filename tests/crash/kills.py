@@ -21,8 +21,8 @@ import torch
 from tests.crash.checking import check_start
 from tests.crash.workload import Truth, load_truth, make_small_run, make_truth
 from trainer.cli import main as trainer_main
-from trainer.history import LossHistory
-from trainer.rundir.checkpoint import list_checkpoints, write_checkpoint
+from trainer.persistence.loss_history import LossHistory
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints, write_checkpoint
 from trainer.rundir.layout import RunDirectory
 
 _COUNTED = ("open", "write", "pwrite", "ftruncate", "fsync", "rename", "replace", "unlink")

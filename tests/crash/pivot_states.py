@@ -25,7 +25,7 @@ from tests.crash.states import Directory, read_tree, states_after
 from tests.crash.tally import Tally
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, RunError
-from trainer.rundir.pivot import STAGES, Stage, read_pivot
+from trainer.rundir.pivot.journal import STAGES, Stage, read_pivot
 
 _ARCHIVE = "archive/phase_001/"
 _SIDECARS = (".samples.json", ".state.json")

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.crash.recording import Killed, Operation, Recorder
-from trainer.history import LossHistory
-from trainer.rundir.checkpoint import list_checkpoints, write_checkpoint
+from trainer.persistence.loss_history import LossHistory
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints, write_checkpoint
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
 from trainer.rundir.outcomes import HistoryError
-from trainer.rundir.pivot import STAGES, HoldMode, Pivot, Stage, read_pivot, request_pivot
-from trainer.rundir.pivot_stages import (
+from trainer.rundir.pivot.journal import STAGES, HoldMode, Pivot, Stage, read_pivot, request_pivot
+from trainer.rundir.pivot.stages import (
     archive,
     commit,
     finish,
@@ -20,7 +20,7 @@ from trainer.rundir.pivot_stages import (
     restart,
     roll_back,
 )
-from trainer.rundir.records import Record, RecordArray
+from trainer.rundir.records.record_file import Record, RecordArray
 from trainer.rundir.state import State, write_state
 
 OLD = 'preset = "demo"\n[sources.docs]\npath = "python:docs"\n'

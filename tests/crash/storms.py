@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.tiny import make_tiny_run, start_trainer, strict_json
-from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
-from trainer.rundir.records import RecordTail
+from trainer.rundir.records.record_file import RecordTail
 from trainer.rundir.state import State, read_state
 
 _PATIENCE_SECONDS = 60

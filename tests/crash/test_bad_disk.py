@@ -12,10 +12,10 @@ from tests.crash.faults import FailingDisk, once_after_a_save
 from tests.tiny import Crashed, crash, make_tiny_run, strict_json, timeless, train_here
 from trainer.cli import main
 from trainer.loop import Training
-from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, SaveError
-from trainer.rundir.records import canonical
+from trainer.rundir.records.record_file import canonical
 from trainer.rundir.state import State, read_state
 
 CODES = [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES]

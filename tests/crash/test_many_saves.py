@@ -7,11 +7,11 @@ from pathlib import Path
 import torch
 
 from trainer.engine.parameters import FlatParameters
-from trainer.rundir.checkpoint import list_checkpoints
-from trainer.rundir.retention import plan_thinning
-from trainer.rundir.settings import CheckpointSettings
-from trainer.rundir.thinning import thin
-from trainer.saving import Saver
+from trainer.persistence.background_save import Saver
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.retention import plan_thinning
+from trainer.rundir.checkpoints.thinning import thin
+from trainer.rundir.config.settings import CheckpointSettings
 
 KEEP = CheckpointSettings(keep_last=3, keep_every=250)
 

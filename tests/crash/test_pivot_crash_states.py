@@ -10,7 +10,7 @@ from tests.crash.pivot_states import PivotExplorer, recorded_pivots
 from tests.crash.pivots import Recorded, go_back, go_on, record_pivot
 from tests.crash.recording import Enter, Operation, Remove, SyncDirectory, SyncFile
 from tests.crash.states import Directory, final, read_tree, states_after
-from trainer.rundir.pivot import Stage
+from trainer.rundir.pivot.journal import Stage
 
 TREE = (Enter("a", 1, is_directory=True), Enter("b", 2, is_directory=True), SyncDirectory())
 MOVED = (Enter("f", 3, directory=1), SyncDirectory(1), Enter("f", 3, directory=2))

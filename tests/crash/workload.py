@@ -10,7 +10,7 @@ import pytest
 
 from tests.crash.recording import Operation, Recorder
 from tests.tiny import Crashed, ask_checkpoint, crash, make_tiny_run, strict_json, train_here
-from trainer.rundir.checkpoint import Written, write_chunks
+from trainer.rundir.checkpoints.checkpoint import Written, write_chunks
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
 
@@ -70,7 +70,7 @@ def record_training(path: Path, truth: Truth, *, thins: bool) -> list[Operation]
         return written
 
     with recorder.recording(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trainer.saving.write_chunks", recorded)
+        patch.setattr("trainer.persistence.background_save.write_chunks", recorded)
         with pytest.raises(Crashed):
             train_here(run, {4: ask_checkpoint, 8: crash})
         assert train_here(run) is Exit.FINISHED

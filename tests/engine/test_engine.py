@@ -12,10 +12,10 @@ from trainer.engine import engine as engine_module
 from trainer.engine.engine import Engine, draw_token
 from trainer.engine.parameters import as_memoryview
 from trainer.engine.schedule import learning_rate
-from trainer.rundir.checkpoint import list_checkpoints, write_checkpoint
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints, write_checkpoint
+from trainer.rundir.config.run_toml import parse_settings
+from trainer.rundir.config.settings import Settings, SourceSettings
 from trainer.rundir.outcomes import HistoryError, SettingsError
-from trainer.rundir.run_toml import parse_settings
-from trainer.rundir.settings import Settings, SourceSettings
 
 SETTINGS = parse_settings("""
 [model]

@@ -5,7 +5,7 @@ import torch
 
 from trainer.engine.model import Layer, Model, initialise
 from trainer.engine.parameters import FlatParameters
-from trainer.rundir.settings import ModelSettings
+from trainer.rundir.config.settings import ModelSettings
 
 TINY = ModelSettings(vocab_size=300, context=16, layers=2, heads=2, width=16)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from trainer.engine.schedule import learning_rate
-from trainer.rundir.settings import OptimizerSettings
+from trainer.rundir.config.settings import OptimizerSettings
 
 SETTINGS = OptimizerSettings(lr=3e-4, min_lr=3e-5, warmup_steps=100)
 

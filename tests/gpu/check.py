@@ -24,9 +24,9 @@ from tests.benchmarks.engines import Rows, batches, make_engine, preset_settings
 from tests.benchmarks.measure import Times, duration, machine, show
 from trainer.engine.engine import Engine
 from trainer.engine.parameters import as_memoryview
-from trainer.rundir.checkpoint import Checkpoint, inspect_checkpoint
-from trainer.rundir.settings import Settings
-from trainer.saving import Saver
+from trainer.persistence.background_save import Saver
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, inspect_checkpoint
+from trainer.rundir.config.settings import Settings
 
 PEAK_TFLOPS = {"4090": 165.0, "A100": 312.0, "H100": 989.0, "H200": 989.0}
 """Dense fp16 with float32 sums, from the makers' data sheets."""

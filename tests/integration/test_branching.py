@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from console.branching import Asked, Branching, Order, branch_of
-from console.side_by_side import read_side_by_side
+from console.fork.branches import Asked, Branches, Order, branch_of
+from console.fork.comparison_chart import read_side_by_side
 from tests.tiny import ask_stop, make_tiny_run, train_here
-from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
 
@@ -29,7 +29,7 @@ def asked(order: Order) -> Asked:
 def test_branches_train_exactly_so_many_steps_and_can_be_compared(
     parent: RunDirectory, order: Order
 ) -> None:
-    branching = Branching(parent)
+    branching = Branches(parent)
     told = list(branching.grow(asked(order)))
     assert [(one.words, one.is_done) for one in told[-1]] == [("is done, step 12", True)] * 2
     trained = [[one.words.startswith("trains") for one in grown] for grown in told]
@@ -50,14 +50,14 @@ def test_branches_train_exactly_so_many_steps_and_can_be_compared(
 
 
 def test_branches_end_with_the_run_and_are_told_to(parent: RunDirectory) -> None:
-    told = list(Branching(parent).grow(replace(asked(Order.IN_TURN), steps=1_000)))
+    told = list(Branches(parent).grow(replace(asked(Order.IN_TURN), steps=1_000)))
     words = {one.words for grown in told for one in grown}
     assert "is done, step 64" in words
     assert [one for one in words if one.startswith("trains") and not one.endswith(" of 64")] == []
 
 
 def test_branches_that_are_only_made_have_no_trainer(parent: RunDirectory) -> None:
-    told = list(Branching(parent).grow(asked(Order.NOT)))
+    told = list(Branches(parent).grow(asked(Order.NOT)))
     assert all(one.is_done and one.path is not None for one in told[-1])
     assert not (parent.path.with_name("a") / "trainer.log").exists()
 
@@ -66,4 +66,4 @@ def test_name_that_is_taken_is_refused_from_the_child(parent: RunDirectory) -> N
     wanted = asked(Order.NOT)
     taken = replace(wanted, branches=(replace(wanted.branches[0], name="v3"),))
     with pytest.raises(SettingsError, match="is there already"):
-        list(Branching(parent).grow(taken))
+        list(Branches(parent).grow(taken))

@@ -10,7 +10,7 @@ import torch
 
 from tests.tiny import ROOT, make_tiny_run, strict_json, timeless, train_here
 from trainer.loop import Training
-from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
 from trainer.rundir.state import State, read_state

@@ -17,10 +17,10 @@ from tests.tiny import (
     train_here,
 )
 from trainer.engine.schedule import learning_rate
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, HistoryError
-from trainer.rundir.records import canonical
-from trainer.rundir.run_toml import load_settings
+from trainer.rundir.records.record_file import canonical
 from trainer.rundir.state import read_state
 from trainer.signals import Signals
 

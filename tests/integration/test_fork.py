@@ -9,17 +9,17 @@ import orjson
 import pytest
 
 from console.cli import main
-from console.comparing import compare, read_side
+from console.fork.comparison import compare, read_side
 from tests.integration.test_pivot import ask_pivot, change_for, move_files
 from tests.tiny import ask_stop, make_tiny_run, strict_json, timeless, train_here
-from trainer.rundir import cloning
-from trainer.rundir.bases import protected_steps
+from trainer.rundir.checkpoints import cloning
+from trainer.rundir.checkpoints.protected import protected_steps
+from trainer.rundir.config.policy_change import PolicyChange
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.fork import make_fork
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, HistoryError, SettingsError
-from trainer.rundir.pivot import read_pivot
-from trainer.rundir.policy_file import PolicyChange
-from trainer.rundir.run_toml import load_settings
+from trainer.rundir.pivot.journal import read_pivot
 from trainer.rundir.state import read_state
 
 

@@ -22,7 +22,7 @@ from trainer.proxy.batches import count_rows
 from trainer.proxy.feed import Feed, Pull
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
-from trainer.rundir.records import RecordTail
+from trainer.rundir.records.record_file import RecordTail
 
 __all__ = ["start"]  # the fixture
 

@@ -23,16 +23,16 @@ from tests.tiny import (
     write_paragraphs,
 )
 from trainer.loop import Training
-from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints
+from trainer.rundir.config.policy_change import Bounds, PolicyChange, apply_change
+from trainer.rundir.config.run_toml import load_settings
+from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import Exit, SettingsError
-from trainer.rundir.pivot import HoldMode, Pivot, Stage, read_pivot, request_pivot
-from trainer.rundir.pivot_stages import archive, commit, hold, restart, roll_back
-from trainer.rundir.policy_file import Bounds, PolicyChange, apply_change
-from trainer.rundir.records import canonical
-from trainer.rundir.run_toml import load_settings
-from trainer.rundir.settings import SourceSettings
+from trainer.rundir.pivot.journal import HoldMode, Pivot, Stage, read_pivot, request_pivot
+from trainer.rundir.pivot.stages import archive, commit, hold, restart, roll_back
+from trainer.rundir.records.record_file import canonical
 from trainer.rundir.state import State, read_state
 
 ZOMBIE = "repo-docstrings"

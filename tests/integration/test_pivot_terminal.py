@@ -10,10 +10,10 @@ import pytest
 
 from tests.integration.terminal import Terminal, needs_tmux
 from tests.tiny import make_tiny_run, strict_json, write_paragraphs
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import holder_of, process_start_time
-from trainer.rundir.pivot import read_pivot
-from trainer.rundir.run_toml import load_settings
+from trainer.rundir.pivot.journal import read_pivot
 
 pytestmark = [needs_tmux, pytest.mark.timeout(300)]
 

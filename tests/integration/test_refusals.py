@@ -8,7 +8,7 @@ import pytest
 
 from tests.tiny import ask_stop, make_tiny_run, strict_json, timeless, train_here
 from trainer.cli import main
-from trainer.rundir.creation import ensure_run
+from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, HistoryError, SettingsError
 from trainer.rundir.state import State, read_state

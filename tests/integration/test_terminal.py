@@ -15,7 +15,7 @@ from tests.integration.terminal import Terminal, needs_tmux
 from tests.tiny import make_tiny_run, strict_json
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import holder_of, process_start_time
-from trainer.rundir.records import RecordTail
+from trainer.rundir.records.record_file import RecordTail
 from trainer.rundir.state import read_state
 
 pytestmark = needs_tmux

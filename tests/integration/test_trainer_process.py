@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.tiny import ROOT, make_tiny_run, start_trainer, strict_json
-from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import LOCK_VARIABLE, TrainerLock, holder_of
 from trainer.rundir.outcomes import Exit
-from trainer.rundir.records import RecordTail
+from trainer.rundir.records.record_file import RecordTail
 from trainer.rundir.state import State, read_state
 
 Start = Callable[..., subprocess.Popen[bytes]]

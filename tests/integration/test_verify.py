@@ -10,9 +10,9 @@ import pytest
 
 from console.cli import main
 from tests.tiny import Crashed, ask_checkpoint, crash, make_tiny_run, strict_json, train_here
-from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.records import RecordArray
+from trainer.rundir.records.record_file import RecordArray
 from trainer.rundir.state import read_state, write_state
 from trainer.rundir.verification import verify
 

@@ -7,7 +7,7 @@ import pytest
 
 from trainer.proxy.progress import ignore
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
-from trainer.rundir.settings import SourceSettings
+from trainer.rundir.config.settings import SourceSettings
 
 WORDS = ("the", "cat", "sat", "on", "a", "mat", "while", "rain", "fell", "and", "nobody", "came")
 

@@ -11,7 +11,7 @@ from trainer.proxy.audit import Audit, audit, held_out_rows
 from trainer.proxy.score import score_text
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
 from trainer.proxy.tokens import TokenArray
-from trainer.rundir.settings import AuditSettings
+from trainer.rundir.config.settings import AuditSettings
 
 CONTEXT = 4
 HELD_OUT: TokenArray = np.arange(401, dtype=np.uint16)  # 100 rows

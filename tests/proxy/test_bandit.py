@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.proxy.bandit import LOSS_MEMORY_PULLS, REWARD_MEMORY_PULLS, Bandit, PolicyError
-from trainer.rundir.loss_record import LossRecord
-from trainer.rundir.settings import ArmPolicy
+from trainer.rundir.config.settings import ArmPolicy
+from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.state import ArmState
 
 REPO_DOCSTRINGS = ArmState(pulls=5311, ema_reward=0.412, weight=1.546, available=True)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from trainer.proxy.gate import judge
-from trainer.rundir.settings import AuditSettings
+from trainer.rundir.config.settings import AuditSettings
 
 
 def _samples(*scores: float | None, first_step: int = 200) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 import pytest
 
 from trainer.proxy.held_out import Survey, digest_of, survey
-from trainer.rundir.sources import SourceError
+from trainer.rundir.sources.documents import SourceError
 
 MANY = [f"document {i}" for i in range(5000)]
 

@@ -18,7 +18,7 @@ from trainer.proxy.tokenizer import (
     load_tokenizer,
     make_tokenizer,
 )
-from trainer.rundir.settings import SourceSettings
+from trainer.rundir.config.settings import SourceSettings
 
 Sources = Mapping[str, SourceSettings]
 

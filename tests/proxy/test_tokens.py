@@ -14,8 +14,8 @@ from trainer.proxy.held_out import digest_of, survey
 from trainer.proxy.progress import Progress, ignore
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenizedSource, tokenize_source
-from trainer.rundir.settings import SourceSettings
-from trainer.rundir.sources import SourceError
+from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.sources.documents import SourceError
 
 DOCUMENTS = small_documents(40)
 Load = Callable[..., TokenizedSource]

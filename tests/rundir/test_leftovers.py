@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from console.operations import Operations
-from console.pivoting import Pivoting
-from tests.rundir.test_pivot import OLD, go_on, make_run, request
+from console.operations.operations import Operations
+from console.pivot.driver import PivotDriver
+from tests.rundir.pivot.test_journal import OLD, go_on, make_run, request
 from tests.tiny import ROOT
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
-from trainer.rundir.pivot import Stage, read_pivot
+from trainer.rundir.pivot.journal import Stage, read_pivot
 
 _WRITER = """
 import os, signal, sys
@@ -92,7 +92,7 @@ def test_trainers_own_files_go_and_those_that_are_nobodys_stay(run: RunDirectory
 
 def _goes_on_from_held(run: RunDirectory) -> None:
     go_on(run, Stage.HELD)
-    walk = Pivoting(Operations(run)).walk()
+    walk = PivotDriver(Operations(run)).walk()
     next(walk)
     walk.close()
     pivot = read_pivot(run.pivot)
@@ -102,7 +102,7 @@ def _goes_on_from_held(run: RunDirectory) -> None:
 
 def _is_rolled_back(run: RunDirectory) -> None:
     go_on(run, Stage.ARCHIVED)
-    assert Pivoting(Operations(run)).roll_back().ok
+    assert PivotDriver(Operations(run)).roll_back().ok
     assert run.settings.read_text() == OLD
 
 

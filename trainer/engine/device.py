@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from trainer.rundir.config.settings import TrainSettings
 from trainer.rundir.outcomes import SettingsError
-from trainer.rundir.settings import TrainSettings
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 

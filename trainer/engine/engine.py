@@ -14,8 +14,8 @@ from trainer.engine.device import Placement, place
 from trainer.engine.model import KeyValues, Model, initialise
 from trainer.engine.parameters import FlatParameters, as_memoryview
 from trainer.engine.schedule import learning_rate
-from trainer.rundir.checkpoint import Checkpoint, read_checkpoint_into
-from trainer.rundir.settings import Settings
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, read_checkpoint_into
+from trainer.rundir.config.settings import Settings
 
 BETAS = (0.9, 0.999)
 ADAM_EPS = 1e-8

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainer.engine.functions import cross_entropy, rms_norm, split_heads, squared_relu
-from trainer.rundir.settings import ModelSettings
+from trainer.rundir.config.settings import ModelSettings
 
 NORM_EPS = 1e-5
 

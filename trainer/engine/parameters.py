@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from trainer.rundir.checkpoint import check_limits
+from trainer.rundir.checkpoints.checkpoint import check_limits
 
 
 class FlatParameters:

@@ -2,7 +2,7 @@
 
 import math
 
-from trainer.rundir.settings import OptimizerSettings
+from trainer.rundir.config.settings import OptimizerSettings
 
 
 def learning_rate(step: int, total_steps: int, settings: OptimizerSettings) -> float:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from trainer.engine.parameters import FlatParameters, as_memoryview
-from trainer.rundir.checkpoint import chunks_of
+from trainer.rundir.checkpoints.checkpoint import chunks_of
 
 
 class Snapshot(Protocol):

@@ -15,7 +15,7 @@ from trainer.proxy.randomness import derive_seed
 from trainer.proxy.score import Coherence, score_text
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
 from trainer.proxy.tokens import TokenArray
-from trainer.rundir.settings import AuditSettings
+from trainer.rundir.config.settings import AuditSettings
 
 TEMPERATURE = 0.8
 """Of the sample: a little under the model's own probabilities, as is usual for reading."""

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from trainer.proxy.randomness import derive_uniform
-from trainer.rundir.loss_record import LossRecord
+from trainer.rundir.config.policy import Earned, probabilities_of, weights_of
+from trainer.rundir.config.settings import ArmPolicy
 from trainer.rundir.outcomes import SettingsError
-from trainer.rundir.policy import Earned, probabilities_of, weights_of
-from trainer.rundir.settings import ArmPolicy
+from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.state import ArmState, Zombie
 
 REWARD_MEMORY_PULLS = 20
@@ -42,8 +42,8 @@ def _moved(average: float | None, value: float | None, memory_pulls: int) -> flo
 class Bandit:
     """The arms of one phase; its state is a fold over the phase's loss records and nothing else.
 
-    Weights and probabilities are those of `trainer.rundir.policy`. Only arms whose source exists
-    now are in a sum. Others that the records, the policy or an older `.state.json` know are
+    Weights and probabilities are those of `trainer.rundir.config.policy`. Only arms whose source
+    exists now are in a sum. Others that the records, the policy or an older `.state.json` know are
     zombies: counted and reported, but pulled by nothing.
     """
 

@@ -14,11 +14,11 @@ from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
+from trainer.rundir.config.settings import ArmPolicy, Settings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.loss_record import LossRecord
 from trainer.rundir.outcomes import HistoryError
-from trainer.rundir.settings import ArmPolicy, Settings
-from trainer.rundir.sources import SourceError, source_stamp
+from trainer.rundir.records.loss_record import LossRecord
+from trainer.rundir.sources.documents import SourceError, source_stamp
 from trainer.rundir.state import ArmState
 
 

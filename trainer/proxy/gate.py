@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trainer.rundir.settings import AuditSettings
+from trainer.rundir.config.settings import AuditSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from trainer.rundir.sources import SourceError
+from trainer.rundir.sources.documents import SourceError
 
 HELD_OUT_SHARE = 0.01
 

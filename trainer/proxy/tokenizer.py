@@ -12,9 +12,9 @@ from trainer.proxy.held_out import Survey, digest_of, survey
 from trainer.proxy.progress import Progress
 from trainer.proxy.randomness import derive_uniform
 from trainer.rundir.atomic import write_atomic
+from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.outcomes import SettingsError
-from trainer.rundir.settings import SourceSettings
-from trainer.rundir.sources import naming, read_documents
+from trainer.rundir.sources.documents import naming, read_documents
 
 SEPARATOR = "<|endoftext|>"
 SEPARATOR_ID = 0

@@ -16,8 +16,8 @@ from trainer.proxy.held_out import Survey, digest_of, survey
 from trainer.proxy.progress import Progress
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
 from trainer.rundir.atomic import write_atomic
-from trainer.rundir.settings import SourceSettings
-from trainer.rundir.sources import naming, read_documents, source_stamp
+from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.sources.documents import naming, read_documents, source_stamp
 
 TokenArray: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
 

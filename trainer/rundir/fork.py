@@ -14,17 +14,17 @@ import orjson
 import tomlkit
 
 from trainer.rundir.atomic import sync_directory, write_atomic
-from trainer.rundir.checkpoint import Checkpoint, list_checkpoints
-from trainer.rundir.cloning import clone_file, digest_of
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints
+from trainer.rundir.checkpoints.cloning import clone_file, digest_of
+from trainer.rundir.config.policy_change import PolicyChange, apply_change
+from trainer.rundir.config.run_toml import parse_settings
+from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, SettingsError
-from trainer.rundir.pivot import HoldMode, refuse_if_half_done, request_pivot
-from trainer.rundir.pivot_stages import archive, commit, hold, restart, retire
-from trainer.rundir.policy_file import PolicyChange, apply_change
-from trainer.rundir.records import Record, RecordArray, canonical, load_records
-from trainer.rundir.run_toml import parse_settings
-from trainer.rundir.settings import Settings
-from trainer.rundir.sources import PYTHON
+from trainer.rundir.pivot.journal import HoldMode, refuse_if_half_done, request_pivot
+from trainer.rundir.pivot.stages import archive, commit, hold, restart, retire
+from trainer.rundir.records.record_file import Record, RecordArray, canonical, load_records
+from trainer.rundir.sources.documents import PYTHON
 
 _FIXED = ("model", "preset")
 _BY_POLICY = ("sources", "policy")

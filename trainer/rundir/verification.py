@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 import orjson
 
-from trainer.rundir.checkpoint import CHUNK_BYTES, Checkpoint, Inventory, list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import (
+    CHUNK_BYTES,
+    Checkpoint,
+    Inventory,
+    list_checkpoints,
+)
+from trainer.rundir.checkpoints.thinning import all_audits
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import RunError
-from trainer.rundir.record_lines import Record
-from trainer.rundir.records import canonical
-from trainer.rundir.run_toml import load_settings
+from trainer.rundir.records.record_file import canonical
+from trainer.rundir.records.record_lines import Record
 from trainer.rundir.state import State, read_state
-from trainer.rundir.thinning import all_audits
 
 _HEADER_BYTES = 8
 _TRIES = 3

@@ -1,0 +1,1 @@
+"""A change on disk, a look at the run, a new view."""

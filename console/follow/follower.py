@@ -1,0 +1,278 @@
+"""Following a run: look, read what is new, reduce it to one frozen RunView."""
+
+import os
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from console.chart.series import Series
+from console.follow.read_ahead import ReadAhead
+from console.follow.watch import wakes
+from console.operations.checkpoint_requests import Seen
+from console.operations.operations import Operations
+from console.operations.restarts import Restarter
+from console.process.presence import Liveness, Presence, presence_of
+from console.process.signals import Ask, takes
+from console.view.audits import AuditBook
+from console.view.build_view import Facts, reduce, step_of_run
+from console.view.cached_file import CachedFile, read_news, read_settings
+from console.view.checkpoint_rows import CheckpointBook
+from console.view.log_tail import LogTail
+from console.view.loss_history import History
+from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
+from console.view.pivots import PivotBook
+from console.view.run_view import RunView
+from trainer.rundir.config.settings import Settings
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.lock import process_start_time
+from trainer.rundir.records.loss_record import read_loss_records
+from trainer.rundir.records.record_file import RecordTail
+from trainer.rundir.state import Save, State, read_state
+
+_LOOK_SECONDS = 0.1
+"""A look at a long history ends after this, with a view of what was read so far."""
+_LIST_SECONDS = 1.0
+"""How often the directory is listed for checkpoints if nothing says that there is a new one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Where time comes from; a test brings its own."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+
+
+class Follower:
+    """Keeps what was read of a run; each look costs what is new. One caller at a time."""
+
+    def __init__(
+        self, run: RunDirectory, operations: Operations | None = None, *, clock: Clock = Clock()
+    ) -> None:
+        """`operations` remember what this console asked for and started; nothing is read yet."""
+        self.run = run
+        self._operations = operations or Operations(run, read_only=True)
+        self.opening_note = ""
+        """Why no trainer was started when the console was; empty where there is nothing to say."""
+        self.watching_note = ""
+        """Why changes of the run can't be noticed at once; empty where they can."""
+        self._clock = clock
+        self._settings = CachedFile(run.settings, read_settings)
+        self._state = CachedFile(run.state, read_state)
+        self.read_ahead: ReadAhead | None = None
+        """A child that reads the history so far, if one was started."""
+        self.restarter: Restarter | None = None
+        """Starts a crashed trainer again, and knows when; None where nothing does."""
+        self._tail = RecordTail(run.loss, read_loss_records)
+        self._history = History()
+        self._history_version = 0
+        self._damaged_lines = 0
+        self._is_complete = False
+        self._pace = UNKNOWN_PACE
+        self._audits = AuditBook(run)
+        self._checkpoints = CheckpointBook(run)
+        self._listed_at = -_LIST_SECONDS
+        self._joined_save: Save | None = None
+        self._log = LogTail(run.log)
+        self._pivots = PivotBook(run)
+        self._idle = IdleWatch()
+
+    @property
+    def series(self) -> Series:
+        """The loss history that the last look ended with."""
+        return self._history.series
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last look reached the history's end."""
+        return self._is_complete
+
+    def look(self) -> RunView:
+        """The run as it is now; equal to the last view if nothing changed.
+
+        A long history is read in parts: look again at once while it is not complete.
+        """
+        # The lock before the state: a trainer that ends in between has told its end by then.
+        presence = presence_of(self.run)
+        settings, mistake = self._settings.look()
+        state = self._state.look()
+        self._log.look()
+        self._list_checkpoints(settings, state)
+        self._pivots.look()
+        self._read_history()  # last: a child may be at it still
+        facts = self._facts(presence, settings, state)
+        notes = (self.opening_note, self.watching_note, self._pivots.warning, mistake)
+        view = reduce(replace(facts, notes=self._notes(*notes)))
+        return replace(view, request=self._operations.requests.look(_seen(view, state)))
+
+    def _read_history(self) -> None:
+        deadline = self._clock.monotonic() + _LOOK_SECONDS
+        is_changed = False
+        if self.read_ahead is not None:
+            is_changed = self._take_read_ahead(self.read_ahead)
+            if not is_changed:
+                return
+        while True:
+            news = read_news(self._tail)
+            if news.is_restarted:
+                self._history, self._damaged_lines = History(), 0
+            self._history.add(news.records)
+            self._damaged_lines += news.damaged_lines
+            is_changed |= bool(news.records) or news.is_restarted
+            if not news.has_more or self._clock.monotonic() >= deadline:
+                break
+        self._is_complete = not news.has_more
+        if is_changed:
+            self._history_version += 1
+            self._pace = pace_of(self._history.recent)
+
+    def _take_read_ahead(self, child: ReadAhead) -> bool:
+        """Whether it is there; a child that died leaves the reading to this process."""
+        try:
+            read = child.take(_LOOK_SECONDS)
+        except EOFError:
+            self.read_ahead = None
+            return True
+        if read is None:
+            return False
+        self.read_ahead = None
+        self._tail, self._history = read.tail, read.history
+        self._damaged_lines = read.damaged_lines
+        return True
+
+    def _list_checkpoints(self, settings: Settings | None, state: State | None) -> None:
+        has_new_audits = self._audits.look()
+        save = state.last_save if state is not None else None
+        has_saved, self._joined_save = save != self._joined_save, save
+        is_hinted = has_new_audits or has_saved or self._operations.requests.is_open
+        now = self._clock.monotonic()
+        is_changed = False
+        if is_hinted or now - self._listed_at >= _LIST_SECONDS:
+            is_foreign = settings is None or self._operations.command or settings.trainer.command
+            n_params = None if settings is None or is_foreign else settings.model.n_params
+            is_changed, self._listed_at = self._checkpoints.look(n_params), now
+        if is_changed or has_new_audits or has_saved:
+            self._checkpoints.join(self._audits.by_checkpoint, save)
+
+    def _facts(self, presence: Presence, settings: Settings | None, state: State | None) -> Facts:
+        history = self._history
+        launched = self._operations.launched
+        child_exit = launched.exit_code() if launched is not None else None
+        is_current = _is_current(state, presence, launched.pid if launched else None)
+        facts = Facts(
+            run=self.run,
+            presence=presence,
+            state=state,
+            is_state_current=is_current,
+            takes_signals=_takes_signals(presence, state if is_current else None),
+            is_child_alive=launched is not None and child_exit is None,
+            child_exit=child_exit,
+            settings=settings,
+            is_complete=self._is_complete,
+            history_version=self._history_version,
+            n_records=len(history.series),
+            last=history.last_point(),
+            last_step_at=newest_time(history.recent),
+            attempt=history.attempt,
+            phase=history.phase,
+            marks=self._pivots.label(history.marks),
+            pace=self._pace,
+            audits=self._audits.all,
+            phase_audits=self._audits.current_phase,
+            checkpoints=self._checkpoints.rows,
+            checkpoint_bytes=self._checkpoints.total_bytes,
+            skipped=self._checkpoints.skipped,
+            free_bytes=_free_bytes(self.run),
+            log_tail=self._log.lines,
+            outlook=self.restarter.outlook if self.restarter is not None else "",
+        )
+        shown = history.point_at(step_of_run(facts))
+        return replace(facts, shown=shown, idle_seconds=self._idle_seconds(facts))
+
+    def _idle_seconds(self, facts: Facts) -> float:
+        if not facts.is_complete:
+            return 0.0
+        state = facts.state or State()
+        moved = (facts.presence, facts.history_version, state.step, state.doing, state.detail)
+        told_at = state.t if facts.is_state_current else None
+        times = (_lock_time(self.run), facts.last_step_at, told_at)
+        last = max((t for t in times if t is not None), default=None)
+        before = 0.0 if last is None else max(0.0, self._clock.wall() - last)
+        return self._idle.seconds(moved, now=self._clock.monotonic(), before=before)
+
+    def _notes(self, *notes: str) -> tuple[str, ...]:
+        damage = f"{self.run.loss.name}: {self._damaged_lines:,} lines can't be read"
+        return tuple(text for text in (*notes, damage if self._damaged_lines else "") if text)
+
+
+async def reasons_to_look(follower: Follower) -> AsyncGenerator[None, None]:
+    """When to look again: at once until the history is complete, then at each change or tick."""
+    async with aclosing(wakes(follower.run.path)) as changes:
+        while True:
+            if follower.is_complete:
+                follower.watching_note = (await anext(changes)).note
+            yield
+
+
+class IdleWatch:
+    """How long nothing has moved, by the monotonic clock."""
+
+    def __init__(self) -> None:
+        self._moved: object = None
+        self._since = 0.0
+
+    def seconds(self, moved: object, *, now: float, before: float) -> float:
+        """Since `moved` was last another; at the first look, since `before` seconds ago."""
+        if self._moved is None:
+            self._since = now - before
+        elif moved != self._moved:
+            self._since = now
+        self._moved = moved
+        return now - self._since
+
+
+def _is_current(state: State | None, presence: Presence, child_pid: int | None) -> bool:
+    """Whether the state file is of the trainer that runs; if none does, of the last that did.
+
+    A foreign command may be a shell whose child is the trainer: a live writer is believed.
+    """
+    if state is None:
+        return False
+    if not presence.is_running or presence.holder is None:
+        return child_pid in (None, state.pid)
+    if state.pid in (0, presence.holder.pid) or not presence.holder.pid:
+        return True
+    return presence.liveness is Liveness.ALIVE and process_start_time(state.pid) is not None
+
+
+def _takes_signals(presence: Presence, state: State | None) -> bool:
+    """By the kernel's word; from afar by the trainer's own."""
+    if presence.liveness is Liveness.ALIVE and presence.holder is not None:
+        return takes(presence.holder.pid, Ask.CHECKPOINT)
+    return state is not None and state.takes_signals
+
+
+def _seen(view: RunView, state: State | None) -> Seen:
+    return Seen(
+        pid=view.pid,
+        last_save=state.last_save if state is not None else None,
+        state_pid=state.pid if state is not None else 0,
+        newest=view.newest,
+        end=f"{view.status.word}: {view.status.detail}",
+    )
+
+
+def _free_bytes(run: RunDirectory) -> int | None:
+    try:
+        disk = os.statvfs(run.path)
+    except OSError:
+        return None
+    return disk.f_bavail * disk.f_frsize
+
+
+def _lock_time(run: RunDirectory) -> float | None:
+    try:
+        return run.lock.stat().st_mtime
+    except OSError:
+        return None

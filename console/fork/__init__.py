@@ -1,0 +1,1 @@
+"""Forks and comparisons: branches of a run, and what sets them apart."""

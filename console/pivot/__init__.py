@@ -1,0 +1,1 @@
+"""The pivot: planned, driven through its stages, told."""

@@ -1,0 +1,147 @@
+"""Starting the trainer and other processes of ours; the only module that does so."""
+
+import os
+import signal
+import site
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import trainer
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.lock import LOCK_VARIABLE, TrainerLock
+from trainer.rundir.outcomes import EXIT_WORDS, Exit
+
+RUN_VARIABLE = "ANDREA_RUN"
+"""Where a foreign command finds the run directory, absolute."""
+
+_BLOCKED_UNTIL_TAKEN = {signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchedTrainer:
+    """A trainer that this process started and therefore reaps."""
+
+    process: subprocess.Popen[bytes]
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def exit_code(self) -> int | None:
+        """`None` while it lives; -N if signal N killed it. Reaps it; never waits."""
+        return self.process.poll()
+
+    def kill(self) -> None:
+        """End it at once, nothing saved: for a trainer whose run is thrown away."""
+        self.process.kill()
+        self.process.wait()
+
+    def wait(self, timeout_seconds: float | None) -> int | None:
+        """Its exit code, waited for; `None` if it still lives at the timeout."""
+        try:
+            return self.process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def exit_words(code: int) -> str:
+    """What an exit code means, for a person: the contract's words, or the signal's name."""
+    if code in EXIT_WORDS:
+        return EXIT_WORDS[Exit(code)]
+    number = -code if code < 0 else code - 128
+    if number in {int(known) for known in signal.Signals}:
+        return f"killed by {signal.Signals(number).name}"
+    return f"exit code {code}"
+
+
+def launch_trainer(
+    run: RunDirectory, command: Sequence[str] = (), *, arguments: Sequence[str] = ()
+) -> LaunchedTrainer:
+    """Start a trainer that outlives this process: own session, no stdin, output to trainer.log.
+
+    `trainer.lock` is locked for it and stays so for as long as it lives: of two that start one
+    at once, one is refused here. Without a command it is andrea-trainer, in the run directory;
+    SIGUSR1, SIGTERM and SIGINT stay blocked in it until it takes them. A foreign command keeps
+    the working directory, finds the run in `ANDREA_RUN`, and takes signals as any program does.
+    Raises `OSError`, or `LockedError` where another trainer holds the run.
+    """
+    lock = TrainerLock(run.lock, pid=0)
+    try:
+        start = _launch_foreign if command else _launch_own
+        launched = start(run, command or [*own_command(run), *arguments], lock)
+        lock.hand_to(launched.pid)
+        return launched
+    finally:
+        lock.release()
+
+
+def _launch_own(run: RunDirectory, command: Sequence[str], lock: TrainerLock) -> LaunchedTrainer:
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED_UNTIL_TAKEN)
+    try:
+        return _spawn(run, command, lock, environment=own_environment(), directory=run.path)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+
+
+def _launch_foreign(
+    run: RunDirectory, command: Sequence[str], lock: TrainerLock
+) -> LaunchedTrainer:
+    environment = {RUN_VARIABLE: str(run.path.absolute())}
+    old_mask = signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED_UNTIL_TAKEN)
+    try:
+        return _spawn(run, command, lock, environment=environment)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+
+
+def _spawn(
+    run: RunDirectory,
+    command: Sequence[str],
+    lock: TrainerLock,
+    *,
+    environment: dict[str, str],
+    directory: Path | None = None,
+) -> LaunchedTrainer:
+    with run.log.open("ab") as log:
+        process = subprocess.Popen(
+            list(command),
+            cwd=directory,
+            env={**os.environ, **environment, LOCK_VARIABLE: str(lock.fileno())},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(lock.fileno(),),
+        )
+    return LaunchedTrainer(process=process)
+
+
+def run_module(module: str, given: bytes) -> bytes:
+    """Run a module of ours with `given` on stdin, wait, and return its stdout."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", module],
+        input=given,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **own_environment()},
+        check=False,
+    )
+    return done.stdout
+
+
+def own_command(run: RunDirectory) -> list[str]:
+    """What starts andrea-trainer on the run."""
+    # -P: a file `trainer.py` in the working directory must not be taken for the package.
+    return [sys.executable, "-P", "-m", "trainer", str(run.path.absolute())]
+
+
+def own_environment() -> dict[str, str]:
+    """Lets the child find the very package that this process uses, wherever it starts."""
+    root = str(Path(trainer.__file__).resolve().parent.parent)
+    if root in (*site.getsitepackages(), site.getusersitepackages()):
+        return {}
+    before = os.environ.get("PYTHONPATH")
+    return {"PYTHONPATH": os.pathsep.join([root, before]) if before else root}

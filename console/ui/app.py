@@ -1,0 +1,240 @@
+"""The console as a Textual app: wires follower, operations and screens, and decides nothing."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import ClassVar
+
+from textual import work
+from textual.binding import BindingType
+from textual.driver import Driver
+from textual.reactive import var
+
+from console.follow.follower import Clock
+from console.fork.branches import Branches
+from console.operations.protocol import Operations, Outcome
+from console.pivot.wizard_files import WizardFiles
+from console.ui import farewell, terminal
+from console.ui.keys import KEYS
+from console.ui.messages import OperationEnded, RunChanged, RunUnreadable
+from console.ui.screens.dashboard import Dashboard
+from console.ui.screens.help import STEERING, WATCHING, HelpScreen, Section
+from console.ui.screens.quit_dialog import QuitDialog
+from console.ui.screens.thin_dialog import ThinDialog
+from console.ui.steering import READ_ONLY, SteeringApp
+from console.ui.theme import TERMINAL
+from console.view.glance import Follower, Glance
+from console.view.run_view import Request, RequestStage, RunView
+from trainer.rundir.checkpoints.retention import Plan
+
+
+class ConsoleApp(SteeringApp):
+    """Shows one run. Ends with its last words, which are for the terminal behind the screen."""
+
+    TITLE = "andrea-console"
+    CSS_PATH = Path(__file__).with_name("console.tcss")
+    ENABLE_COMMAND_PALETTE = False
+
+    BINDINGS: ClassVar[list[BindingType]] = KEYS
+
+    minute: var[int] = var(0)
+    """The wall clock's minute: what is drawn from ages changes with it, not more often."""
+
+    def __init__(
+        self,
+        follower: Follower,
+        operations: Operations,
+        files: WizardFiles,
+        branching: Branches,
+        changes: AsyncGenerator[object, None],
+        *,
+        clock: Clock | None = None,
+        is_read_only: bool = False,
+        driver_class: type[Driver] | None = None,
+    ) -> None:
+        super().__init__(
+            files,
+            branching,
+            clock=clock or Clock(),
+            is_read_only=is_read_only,
+            driver_class=driver_class,
+            # Known before the theme: by it Textual chooses how to honour NO_COLOR.
+            ansi_color=TERMINAL.ansi,
+        )
+        self.register_theme(TERMINAL)
+        self.theme = TERMINAL.name
+        self.animation_level = "none"
+        self._follower = follower
+        self._operations = operations
+        self._changes = changes
+        self._looking = asyncio.Lock()
+        self._is_leaving = False
+        self._stopping_pid: int | None = None
+        """The trainer that was told to stop from here."""
+
+    @property
+    def view(self) -> RunView | None:
+        return self.glance.view if self.glance else None
+
+    def get_default_screen(self) -> Dashboard:
+        return Dashboard(clock=self._clock.wall, is_read_only=self._is_read_only)
+
+    def on_mount(self) -> None:
+        self._follow()
+        if not self._is_read_only:
+            self.look_for_pivot()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what the run can take: a checkpoint while it runs, a resume while it can go on.
+
+        Nothing once the console leaves: what is typed ahead finds no screens to act on.
+        """
+        if self._is_leaving:
+            return False
+        if self.view is not None and action == "checkpoint":
+            return self.view.is_running
+        if self.view is not None and action == "resume":
+            return self.view.can_go_on
+        return True
+
+    @work(group="follow")
+    async def _follow(self) -> None:
+        """Look at the run after every change until the terminal is gone."""
+        await self._look()
+        async with aclosing(self._changes) as changes:
+            async for _ in changes:
+                if self._is_terminal_gone():
+                    self.action_detach()
+                    return
+                await self._look()
+
+    async def _look(self) -> None:
+        async with self._looking:
+            try:
+                glance = await asyncio.to_thread(self._glance_at_run)
+            except Exception as error:  # noqa: BLE001 - this edge shows whatever went wrong
+                self.post_message(RunUnreadable(f"{type(error).__name__}: {error}"))
+                return
+        if glance != self.glance:
+            self.post_message(RunChanged(glance))
+        self.minute = int(self._clock.wall() // 60)
+
+    def _glance_at_run(self) -> Glance:
+        view = self._follower.look()
+        return Glance(view, self._follower.series.view())
+
+    def _is_terminal_gone(self) -> bool:
+        return not self.is_headless and terminal.is_gone(0)
+
+    def on_run_changed(self, event: RunChanged) -> None:
+        before, self.glance = self.view, event.glance
+        view = event.glance.view
+        if before is None or _offers(before) != _offers(view):
+            self.refresh_bindings()
+        if before is not None and view.request is not None and view.request != before.request:
+            self._answer(view.request)
+
+    def on_run_unreadable(self, event: RunUnreadable) -> None:
+        self.tell(f"the run can't be read: {event.reason}", is_ok=False)
+
+    def on_operation_ended(self, event: OperationEnded) -> None:
+        request = self.view.request if self.view else None
+        if request is None or request.stage is not RequestStage.REQUESTED or not event.ok:
+            self.tell(event.message, is_ok=event.ok)
+
+    def _answer(self, request: Request) -> None:
+        """Say what became of a checkpoint that was asked for; the header says that it was."""
+        if request.stage is not RequestStage.REQUESTED:
+            self.tell(request.message, is_ok=request.stage is RequestStage.WRITTEN)
+
+    @work(group="operations")
+    async def _operate(self, operation: Callable[[], Outcome]) -> None:
+        outcome = await asyncio.to_thread(operation)
+        await self._look()
+        self.post_message(OperationEnded(outcome.ok, outcome.message))
+
+    def action_checkpoint(self) -> None:
+        """Ask for a checkpoint, at once."""
+        self._operate_unless_read_only(self._operations.checkpoint)
+
+    def action_resume(self) -> None:
+        """Start the trainer."""
+        self._operate_unless_read_only(self._operations.launch)
+
+    def _operate_unless_read_only(self, operation: Callable[[], Outcome]) -> None:
+        if self._is_read_only:
+            self.tell(READ_ONLY, is_ok=True)
+        else:
+            self._operate(operation)
+
+    def on_checkpoints_pane_thin_asked(self) -> None:
+        if self._is_read_only:
+            self.tell(READ_ONLY, is_ok=True)
+        else:
+            self._preview_thinning()
+
+    @work(group="operations")
+    async def _preview_thinning(self) -> None:
+        found = await asyncio.to_thread(self._operations.preview_thinning)
+        if not isinstance(found, Plan):
+            self.tell(found.message, is_ok=found.ok)
+        elif isinstance(self.screen, Dashboard):
+            self.push_screen(ThinDialog(found, monotonic=self._clock.monotonic))
+
+    @work(group="operations")
+    async def on_thin_dialog_deletion_chosen(self, event: ThinDialog.DeletionChosen) -> None:
+        outcome = await asyncio.to_thread(self._operations.thin, event.plan)
+        self.tell(outcome.message, is_ok=outcome.ok)
+        await self._look()
+
+    def action_ask_quit(self) -> None:
+        """Ask what shall become of the trainer; with nothing to decide, leave."""
+        view = self.view
+        if view is None or not view.is_running or self._is_read_only:
+            self.action_detach()
+        else:
+            self.push_screen(QuitDialog(view, monotonic=self._clock.monotonic))
+
+    def on_quit_dialog_stop_chosen(self, event: QuitDialog.StopChosen) -> None:
+        self._stop(event.dialog)
+
+    @work(group="operations")
+    async def _stop(self, dialog: QuitDialog) -> None:
+        pid = self.view.pid if self.view else None
+        outcome = await asyncio.to_thread(self._operations.stop)
+        if outcome.ok:
+            self._stopping_pid = pid
+        elif dialog.is_attached:
+            dialog.refuse(outcome.message)
+        await self._look()
+
+    def on_quit_dialog_detach_chosen(self) -> None:
+        self.action_detach()
+
+    def on_quit_dialog_run_ended(self) -> None:
+        if self.view is not None:
+            self._leave(farewell.stopped(self.view))
+
+    def action_detach(self) -> None:
+        """Leave; the trainer isn't touched."""
+        view = self.view
+        is_stopping = view is not None and view.pid is not None and view.pid == self._stopping_pid
+        self._leave(farewell.detached(view, is_stopping=is_stopping))
+
+    def _leave(self, words: str) -> None:
+        self._is_leaving = True
+        self.exit(words)
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        sections: list[Section] = [("Everywhere", ConsoleApp), *WATCHING]
+        if self._is_read_only:
+            self.push_screen(HelpScreen(sections, is_read_only=True))
+        else:
+            self.push_screen(HelpScreen([*sections, *STEERING]))
+
+
+def _offers(view: RunView) -> tuple[bool, bool]:
+    """What decides which keys are on offer."""
+    return view.is_running, view.can_go_on

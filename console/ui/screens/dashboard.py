@@ -1,0 +1,157 @@
+"""The main screen: the header, and the panes as a grid or one at a time."""
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.reactive import reactive
+from textual.screen import Screen
+
+from console.chart import step_marks as marks
+from console.chart.plot import ChartData
+from console.ui.screens.comparison import ComparisonScreen
+from console.ui.widgets.bandit import BanditPane
+from console.ui.widgets.checkpoints import CheckpointsPane
+from console.ui.widgets.header import Header
+from console.ui.widgets.key_line import KeyLine
+from console.ui.widgets.log_tail import LogPane
+from console.ui.widgets.loss_chart import LossChart
+from console.ui.widgets.samples import SamplesPane
+from console.ui.widgets.tabs import PaneTabs
+from console.view.glance import Glance
+from console.view.run_view import Mark, RunView, Severity
+
+PANES = ("loss", "samples", "bandit", "checkpoints", "log")
+
+
+class Dashboard(Screen[None]):
+    """Draws each glance at the run; chooses what is shown and never what is true."""
+
+    AUTO_FOCUS = "#loss"
+    # Textual declares both as instance variables.
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-tiny"),
+        (9, "-short"),
+        (30, "-tall"),
+    ]
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(
+            Binding(
+                str(number),
+                f"choose({number - 1})",
+                name.capitalize(),
+                show=False,
+                id=f"pane.{name}",
+                tooltip=f"Go to the {name} pane",
+            )
+            for number, name in enumerate(PANES, start=1)
+        ),
+        Binding(
+            "tab", "walk(1)", "Next pane", show=False, id="pane.next", tooltip="Go to the next pane"
+        ),
+        Binding(
+            "shift+tab",
+            "walk(-1)",
+            "Pane before",
+            show=False,
+            id="pane.before",
+            tooltip="Go one back",
+        ),
+        Binding(
+            "z", "zoom", "Zoom", id="pane.zoom", tooltip="This pane alone, or all if there is room"
+        ),
+    ]
+
+    chosen: reactive[int] = reactive(0)
+    is_zoomed: reactive[bool] = reactive(False)
+
+    def __init__(self, *, clock: Callable[[], float] = time.time, is_read_only: bool = False):
+        super().__init__()
+        self._clock = clock
+        self._is_read_only = is_read_only
+        self._glance: Glance | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Header(clock=self._clock)
+        yield PaneTabs(PANES)
+        with Container(id="panes"):
+            chart = LossChart(id="loss")
+            chart.border_title = "1 loss"
+            yield chart
+            yield SamplesPane(id="samples")
+            yield BanditPane(id="bandit")
+            yield CheckpointsPane(id="checkpoints", clock=self._clock)
+            yield LogPane(id="log")
+        yield KeyLine(is_read_only=self._is_read_only)
+
+    def on_mount(self) -> None:
+        self.watch(self.app, "glance", self._show)
+        self.watch(self.app, "minute", self._show_ages, init=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Zoom where there is room for all panes."""
+        return action != "zoom" or self.has_class("-wide", "-tall")
+
+    def on_resize(self) -> None:
+        self.refresh_bindings()
+        self._show_ages()
+        self.query_one(PaneTabs).show(self.chosen, self.size.width)
+
+    def watch_chosen(self) -> None:
+        for index, name in enumerate(PANES):
+            self.query_one(f"#{name}").set_class(index == self.chosen, "-chosen")
+        self.query_one(PaneTabs).show(self.chosen, self.size.width)
+        self.query_one(f"#{PANES[self.chosen]}").focus()
+
+    def watch_is_zoomed(self) -> None:
+        self.set_class(not self.is_zoomed, "-all")
+
+    def action_choose(self, index: int) -> None:
+        """Go to a pane, counted from 0."""
+        self.chosen = index
+
+    def action_walk(self, by: int) -> None:
+        """Go to the next pane, in a circle."""
+        self.chosen = (self.chosen + by) % len(PANES)
+
+    def action_zoom(self) -> None:
+        """Show the chosen pane alone, or all where there is room for them."""
+        self.is_zoomed = not self.is_zoomed
+
+    def on_checkpoints_pane_chosen(self, event: CheckpointsPane.Chosen) -> None:
+        if self._glance is not None and event.audit in self._glance.view.audits:
+            self.app.push_screen(ComparisonScreen(self._glance.view.audits, event.audit))
+
+    def _show(self, glance: Glance | None) -> None:
+        if glance is None:
+            return
+        self._glance, view = glance, glance.view
+        self._show_ages()
+        chart_marks = tuple(_chart_mark(mark) for mark in view.marks)
+        self.query_one(LossChart).show(ChartData(series=glance.series, marks=chart_marks))
+        self.query_one(SamplesPane).show(view)
+        self.query_one(BanditPane).show(view)
+        self.query_one(LogPane).show(view)
+
+    def _show_ages(self) -> None:
+        """Draw what also depends on the time of day."""
+        if self._glance is not None:
+            view = self._glance.view
+            self.query_one(Header).show(view, hint=_hint(view, is_read_only=self._is_read_only))
+            self.query_one(CheckpointsPane).show(view)
+
+
+def _hint(view: RunView, *, is_read_only: bool) -> str:
+    if is_read_only:
+        return "read-only"
+    has_ended = view.status.severity in (Severity.ENDED, Severity.ATTENTION, Severity.BAD)
+    return "r resumes" if has_ended and view.can_go_on else ""
+
+
+def _chart_mark(mark: Mark) -> marks.Mark:
+    return marks.Mark(step=mark.step, label=mark.label, kind=marks.MarkKind[mark.kind.name])

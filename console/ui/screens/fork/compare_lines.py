@@ -1,0 +1,89 @@
+"""Two runs side by side as lines: verdict, figures, settings, samples; pure."""
+
+from itertools import zip_longest
+
+from textual.content import Content
+
+from console import formatting
+from console.fork.comparison import Column, Comparison
+from console.formatting import escape_control
+from console.ui.screens.pivot.step import wrapped
+from console.ui.theme import ACCENT, DIM
+from console.ui.widgets.text import foreign, left, right
+
+_LABEL_CELLS = 24
+_MOST_VALUE_CELLS = 24
+
+
+def comparison_lines(made: Comparison, width: int) -> list[Content]:
+    """All of it, the verdict first."""
+    verdicts = [column.verdict for column in made.columns if column.verdict]
+    lines = [line for words in verdicts for line in _said(words, width, f"bold {ACCENT}")]
+    lines += [line for words in made.remarks for line in _said(words, width, DIM)]
+    lines += [Content(), *_figures(made, width)]
+    if made.differences:
+        lines += [Content(), Content.styled("Settings that differ", "bold")]
+        lines += [
+            _row(foreign(name), [_shown(value) for value in values], width)
+            for name, values in made.differences.items()
+        ]
+    return [*lines, Content(), *_samples(made, width)]
+
+
+def _said(words: str, width: int, style: str) -> list[Content]:
+    return wrapped(Content.styled(foreign(words), style), width)
+
+
+def _figures(made: Comparison, width: int) -> list[Content]:
+    columns = made.columns
+    parted, last = formatting.steps(made.parted_after), formatting.steps(made.last_step)
+    audited = formatting.steps(made.audited_step)
+    steps = f"the same to step {parted}; both trained to {last}, audited at {audited}"
+    return [
+        Content.styled(steps, DIM),
+        _row("", [foreign(column.name) for column in columns], width, style="bold"),
+        _row(f"val_loss, {made.shared_rows} rows", [_loss(c.val_loss) for c in columns], width),
+        _row("difference, ± its error", [_paired(column) for column in columns], width),
+        _row("coherence score", [formatting.score(c.score) for c in columns], width),
+        _row("training loss, mean", [_loss(c.mean_loss) for c in columns], width, style=DIM),
+        _row("training loss, EMA", [_loss(c.ema) for c in columns], width, style=DIM),
+    ]
+
+
+def _row(name: str, values: list[str], width: int, *, style: str = "") -> Content:
+    cells = min(max((width - _LABEL_CELLS) // max(len(values), 1), 1), _MOST_VALUE_CELLS)
+    shown = "".join(right(value, cells) for value in values)
+    return Content.assemble((left(name, _LABEL_CELLS), DIM), (shown, style))
+
+
+def _paired(column: Column) -> str:
+    paired = column.against_first
+    if paired is None:
+        return ""
+    error = "" if paired.standard_error is None else f" ± {paired.standard_error:.4f}"
+    return f"{paired.mean:+.4f}{error}"
+
+
+def _samples(made: Comparison, width: int) -> list[Content]:
+    """The texts of both, in columns of half the width."""
+    cells = max((width - 3) // 2, 1)
+    first, second = (_sample(column, cells) for column in made.columns[:2])
+    empty = Content()
+    return [
+        Content.assemble(a, " " * max(cells - a.cell_length, 0), (" │ ", DIM), b)
+        for a, b in zip_longest(first, second, fillvalue=empty)
+    ]
+
+
+def _sample(column: Column, cells: int) -> list[Content]:
+    title = Content.styled(left(f"sample of {foreign(column.name)}", cells), "bold")
+    text = escape_control(column.text or "no sample")
+    return [title, *(line for part in text.split("\n") for line in Content(part).wrap(cells))]
+
+
+def _loss(value: float | None) -> str:
+    return formatting.UNKNOWN if value is None else f"{value:.4f}"
+
+
+def _shown(value: object) -> str:
+    return "absent" if value is None else foreign(str(value))

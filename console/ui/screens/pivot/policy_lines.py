@@ -1,0 +1,140 @@
+"""The table of arms in the wizard as lines; pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from console import formatting
+from console.pivot.policy_draft import ArmDraft, Draft, Field, Mistake, new_bounds
+from console.ui.screens.pivot.step import wrapped
+from console.ui.theme import ACCENT, DIM, GOOD, RED
+from console.ui.widgets.text import Columns, columns_within, foreign, left, right
+from trainer.rundir.config.policy import ArmPreview
+from trainer.rundir.state import ArmState
+
+_LEAST_NAME, _WIDEST_NAME = 14, 28
+_COLUMNS: Columns = (
+    ("floor", 8),
+    ("cap", 8),
+    ("today", 9),
+    ("at first", 10),
+    ("later", 9),
+    ("pulls", 8),
+    ("reward", 8),
+)
+_GOES = "removed: its arm ends with this phase (x takes it back)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Where the cursor is, and whether it types there."""
+
+    arm: str
+    field: Field
+    is_typing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """What the lines are made of."""
+
+    draft: Draft
+    states: Mapping[str, ArmState]
+    """The bandit today."""
+    preview: Mapping[str, ArmPreview] | None
+    """None while there are mistakes."""
+    mistakes: Sequence[Mistake]
+    cell: Cell | None
+    """None: the table has no focus."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line, and the arm whose row it is; a line that only explains has none."""
+
+    content: Content
+    arm: str = ""
+
+
+def table_lines(table: Table, width: int) -> list[Line]:
+    """A heading, what is wrong with all, a row an arm and under it what is to be said of it."""
+    columns = columns_within(_COLUMNS, width - _LEAST_NAME)
+    name_cells = min(max(width - sum(cells for _, cells in columns), _LEAST_NAME), _WIDEST_NAME)
+    heading = left("  arm", name_cells) + "".join(
+        right(_spaced(name, name), cells) for name, cells in columns
+    )
+    lines = [Line(content=Content.styled(heading, DIM))]
+    for mistake in table.mistakes:
+        if not mistake.arm:
+            lines += [Line(content=content) for content in _wrong(mistake.message, width)]
+    for arm in table.draft.arms:
+        lines.append(Line(content=_row(table, arm, columns, name_cells), arm=arm.name))
+        lines += [Line(content=content) for content in _under(table, arm, width)]
+    return lines
+
+
+def _row(table: Table, arm: ArmDraft, columns: Columns, name_cells: int) -> Content:
+    values = _values(table, arm)
+    is_here = table.cell is not None and table.cell.arm == arm.name
+    name = left(f"{'▸' if is_here else ' '} {foreign(arm.name)}", name_cells)
+    if arm.is_removed:
+        texts = ((_spaced(values[column], column), cells) for column, cells in columns)
+        return Content.styled(name + "".join(right(*text) for text in texts), f"{DIM} strike")
+    parts: list[tuple[str, str]] = [(name, GOOD if arm.was is None else "")]
+    for column, cells in columns:
+        shown = _spaced(values[column], column)
+        style = _style(table, arm, column)
+        parts += [(" " * max(cells - len(shown), 0), ""), (shown, style)]
+    return Content.assemble(*parts)
+
+
+def _spaced(text: str, column: str) -> str:
+    """What can be edited has a cell at each side, so that the cursor on it is seen."""
+    return f" {text} " if column in (Field.FLOOR, Field.CAP) else text
+
+
+def _values(table: Table, arm: ArmDraft) -> dict[str, str]:
+    state = table.states.get(arm.name)
+    preview = (table.preview or {}).get(arm.name)
+    cell = table.cell
+    typing = cell.field if cell and cell.arm == arm.name and cell.is_typing else None
+    return {
+        "floor": f"{arm.floor}▏" if typing is Field.FLOOR else arm.floor,
+        "cap": f"{arm.cap}▏" if typing is Field.CAP else arm.cap,
+        "today": formatting.percent(state.probability if state else None, 1),
+        "at first": formatting.percent(preview.first if preview else None, 1),
+        "later": formatting.percent(preview.learned if preview else None, 1),
+        "pulls": formatting.steps(state.pulls if state else None),
+        "reward": formatting.number(state.ema_reward if state else None, 3),
+    }
+
+
+def _style(table: Table, arm: ArmDraft, column: str) -> str:
+    if column not in (Field.FLOOR, Field.CAP):
+        return "bold" if column == "at first" else DIM if column in ("pulls", "reward") else ""
+    is_here = table.cell is not None and (table.cell.arm, table.cell.field) == (arm.name, column)
+    is_wrong = any((m.arm, m.field) == (arm.name, column) for m in table.mistakes)
+    base = RED if is_wrong else f"bold {ACCENT}" if _is_edited(arm, Field(column)) else ""
+    return f"{base} reverse".strip() if is_here else base
+
+
+def _is_edited(arm: ArmDraft, field: Field) -> bool:
+    return arm.was is None or getattr(new_bounds(arm), field) is not None
+
+
+def _under(table: Table, arm: ArmDraft, width: int) -> Iterator[Content]:
+    if arm.is_removed:
+        yield from wrapped(Content.styled(_GOES, DIM), width, first="  - ", rest="    ")
+        return
+    for mistake in table.mistakes:
+        if mistake.arm == arm.name:
+            yield from _wrong(mistake.message, width)
+    if arm.was is None:
+        words = f"new: {arm.about}; starts at its first row" if arm.about else "new"
+        yield from wrapped(Content.styled(foreign(words), GOOD), width, first="  + ", rest="    ")
+
+
+def _wrong(message: str, width: int) -> list[Content]:
+    words = Content.styled(foreign(message), RED)
+    return wrapped(words, width, first="  ✖ ", rest="    ", style=RED)

@@ -1,0 +1,245 @@
+"""The wizard: four steps up to the confirmation, and what each needs from the run's files."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+
+from console.pivot.plan import Plan
+from console.pivot.policy_draft import change_of, size_words
+from console.pivot.timeline import Timeline
+from console.pivot.wizard_files import StartingPoint, WizardFiles
+from console.ui.screens.framed import FramedScreen
+from console.ui.screens.pivot.policy import Policy
+from console.ui.screens.pivot.preconditions import Preconditions
+from console.ui.screens.pivot.review import Review
+from console.ui.screens.pivot.step import CHECKS, POLICY, REVIEW, WHEN, Step, steps_line
+from console.ui.screens.pivot.when import When
+from console.view.glance import Glance
+from trainer.rundir.outcomes import RunError
+from trainer.rundir.pivot.journal import Pivot
+
+_STEPS = ("#pivot-preconditions", "#pivot-policy", "#pivot-when", "#pivot-review")
+
+
+class WizardScreen(FramedScreen):
+    """Changes nothing until the review is confirmed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "next", "Next", id="pivot.next", tooltip="The next step"),
+        Binding("b", "back", "Back", id="pivot.back", tooltip="The step before"),
+        Binding(
+            "ctrl+right",
+            "next",
+            "Next",
+            priority=True,
+            id="pivot.next_anywhere",
+            tooltip="The next step, from a field too",
+        ),
+        Binding(
+            "ctrl+left",
+            "back",
+            "Back",
+            priority=True,
+            id="pivot.back_anywhere",
+            tooltip="The step before, from a field too",
+        ),
+        Binding(
+            "escape",
+            "cancel",
+            "Cancel",
+            id="pivot.cancel",
+            tooltip="Close the wizard; the run isn't touched",
+        ),
+    ]
+
+    class PivotFound(Message):
+        """A pivot is under way already."""
+
+        def __init__(self, found: tuple[Pivot, Timeline]) -> None:
+            super().__init__()
+            self.found = found
+
+    class Requested(Message):
+        """The pivot is in the journal: it is to be walked to its end."""
+
+        def __init__(self, timeline: Timeline) -> None:
+            super().__init__()
+            self.timeline = timeline
+
+    def __init__(
+        self, files: WizardFiles, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(f"Polish pivot of {files.run.name}", monotonic=monotonic)
+        self._files = files
+        self._monotonic = monotonic
+        self._at = CHECKS
+        self._starting_point: StartingPoint | None = None
+        self._glance: Glance | None = None
+        self._is_busy = False
+        """Something was sent off that has to come back before the next step."""
+        self._is_requesting = False
+        """The journal is being written: a pivot that nobody walks must not be left behind."""
+
+    def compose_body(self) -> ComposeResult:
+        yield Preconditions()
+        yield Policy(str(self._files.folder))
+        yield When()
+        yield Review(self._files.run.name, monotonic=self._monotonic)
+
+    def on_mount(self) -> None:
+        self.watch(self.app, "glance", self._on_glance)
+        self._open(CHECKS)
+        self.begin_quiet()
+        self._begin()
+
+    def head(self) -> Content:
+        return steps_line(self._at, self.size.width - 4)
+
+    def words(self) -> str:
+        return self.step.WORDS
+
+    def keys(self) -> str:
+        return self.step.KEYS
+
+    def enter(self) -> None:
+        """Give the focus to the step."""
+        self.step.enter()
+
+    @property
+    def step(self) -> Step:
+        """The one that is shown."""
+        return self.query_one(_STEPS[self._at], Step)
+
+    def action_cancel(self) -> None:
+        """Close; nothing was done."""
+        if not self._is_requesting:
+            self.dismiss()
+
+    def action_back(self) -> None:
+        """Go to the step before."""
+        if self._at > CHECKS and not self._is_busy:
+            self._open(self._at - 1)
+
+    def action_next(self) -> None:
+        """Go to the next step, if this one is in order; from the review only its field leads on."""
+        if self._is_busy or self._at == REVIEW:
+            return
+        problem = self.step.problem()
+        self.say(problem)
+        if problem:
+            return
+        if self._at == CHECKS:
+            self._open(POLICY)
+        else:
+            self._is_busy = True
+            self._plan()
+
+    def on_step_done(self, event: Step.Done) -> None:
+        event.stop()
+        if self.guard.lets_through():
+            self.action_next()
+
+    def _open(self, at: int) -> None:
+        """Show a step; before the review there is a moment of quiet, which ends any key storm."""
+        self._at = at
+        for index, selector in enumerate(_STEPS):
+            self.query_one(selector).display = index == at
+        self.say("")
+        self.draw_guarded()
+        if at == REVIEW:
+            self.begin_quiet()
+        elif self.guard.is_open:
+            self.enter()
+
+    def _on_glance(self, glance: Glance | None) -> None:
+        self._glance = glance
+        if glance is None or self._starting_point is None:
+            return
+        every = glance.view.checkpoint_every or self._starting_point.settings.checkpoint.every
+        self.query_one(When).show(glance.view, every)
+        self.query_one(Review).follow(glance.view)
+        if self._at == CHECKS:
+            self._check(glance, self._starting_point)
+
+    @work(group="pivot-files")
+    async def _begin(self) -> None:
+        """Read what a pivot would start from, or find the one under way."""
+        try:
+            found = await asyncio.to_thread(self._files.pending)
+            starting_point = None if found else await asyncio.to_thread(self._files.starting_point)
+        except (RunError, OSError) as error:
+            self.query_one(Preconditions).refuse(str(error))
+            self.say(str(error))
+            return
+        if found is not None:
+            self.post_message(self.PivotFound(found))
+        elif starting_point is not None:
+            self._starting_point = starting_point
+            self.query_one(Policy).begin(starting_point)
+            self._on_glance(self._glance)
+
+    @work(group="pivot-checks", exclusive=True)
+    async def _check(self, glance: Glance, starting_point: StartingPoint) -> None:
+        try:
+            checks = await asyncio.to_thread(self._files.checks, glance.view, starting_point)
+        except (RunError, OSError) as error:
+            self.say(str(error))
+        else:
+            self.query_one(Preconditions).show(checks)
+
+    @work(group="pivot-count", exclusive=True)
+    async def on_policy_count_wanted(self, event: Policy.CountWanted) -> None:
+        event.stop()
+        policy = self.query_one(Policy)
+        try:
+            source = self._files.anchored(event.path)
+            size = await asyncio.to_thread(self._files.measure, source)
+        except (RunError, OSError) as error:
+            policy.refuse_source(event, str(error))
+        else:
+            policy.add(event, source, size_words(size))
+
+    @work(group="pivot-files")
+    async def _plan(self) -> None:
+        """Make the plan of the draft; what the files don't allow is shown in the policy's step."""
+        policy = self.query_one(Policy)
+        try:
+            if self._starting_point is None:
+                return
+            change, mode = change_of(policy.draft), self.query_one(When).mode
+            plan = await asyncio.to_thread(self._files.plan, change, mode, self._starting_point)
+        except (RunError, OSError) as error:
+            self._open(POLICY)
+            policy.refuse(str(error))
+        else:
+            self._go_on_with(plan)
+        finally:
+            self._is_busy = False
+
+    def _go_on_with(self, plan: Plan) -> None:
+        """From the policy to the moment, and with the moment chosen to the review."""
+        if self._at == POLICY:
+            self._open(WHEN)
+        elif self._glance is not None:
+            self.query_one(Review).show(plan, self._glance.view)
+            self._open(REVIEW)
+
+    @work(group="pivot-files")
+    async def on_review_confirmed(self, event: Review.Confirmed) -> None:
+        event.stop()
+        self._is_busy = self._is_requesting = True
+        try:
+            told = await asyncio.to_thread(self._files.pivots.request, event.plan)
+        except (RunError, OSError) as error:
+            self.query_one(Review).refuse(str(error))
+        else:
+            self.post_message(self.Requested(Timeline().after(told)))
+        finally:
+            self._is_busy = self._is_requesting = False

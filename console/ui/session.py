@@ -1,0 +1,47 @@
+"""Running the app in a real terminal: signals, the terminal's end, the last words."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from console.fork.branches import Branches
+from console.operations.protocol import Operations
+from console.pivot.wizard_files import WizardFiles
+from console.process.signals import on_leave_signals
+from console.ui.app import ConsoleApp
+from console.ui.terminal import TerminalDriver, say
+from console.view.glance import Follower
+
+
+def run_console(
+    follower: Follower,
+    operations: Operations,
+    files: WizardFiles,
+    branching: Branches,
+    changes: AsyncGenerator[object, None],
+    *,
+    is_read_only: bool = False,
+) -> int:
+    """Show the run until the operator leaves or the terminal is gone; the process's exit code.
+
+    SIGINT, SIGTERM and SIGHUP close the console; the trainer isn't touched. The last words go
+    to stderr after the screen has closed.
+    """
+    app = ConsoleApp(
+        follower,
+        operations,
+        files,
+        branching,
+        changes,
+        is_read_only=is_read_only,
+        driver_class=TerminalDriver,
+    )
+    words = asyncio.run(_run(app))
+    if words:
+        say(words)
+    return app.return_code or 0
+
+
+async def _run(app: ConsoleApp) -> str | None:
+    on_leave_signals(app.action_detach)
+    # Without mouse reports the terminal's own selection works, and no motion makes traffic.
+    return await app.run_async(mouse=False)

@@ -1,0 +1,179 @@
+"""The app's part that wires pivots and forks to their screens, and decides nothing."""
+
+import asyncio
+from pathlib import Path
+
+from textual import events, work
+from textual.app import App
+from textual.driver import Driver
+from textual.reactive import var
+
+from console.follow.follower import Clock
+from console.fork.branches import Asked, Branches, Grown
+from console.fork.comparison_chart import read_side_by_side
+from console.pivot.timeline import Timeline
+from console.pivot.wizard_files import WizardFiles, walk_pivot
+from console.ui.screens.fork.compare import CompareScreen
+from console.ui.screens.fork.fork import ForkScreen
+from console.ui.screens.guarded import GuardedScreen
+from console.ui.screens.pivot.progress import ProgressScreen
+from console.ui.screens.pivot.wizard import WizardScreen
+from console.ui.widgets.checkpoints import CheckpointsPane
+from console.ui.widgets.text import foreign
+from console.view.glance import Glance
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import RunError
+from trainer.rundir.pivot.journal import Pivot, Stage
+
+READ_ONLY = "read-only: nothing is changed from here"
+
+
+class SteeringApp(App[str]):
+    """Walks a pivot and grows branches for as long as the console is open, on any screen."""
+
+    glance: var[Glance | None] = var(None)
+    timeline: var[Timeline | None] = var(None)
+    """Of the pivot that this console has walked last, or walks."""
+    branches: var[tuple[Grown, ...]] = var(())
+    """That this console has made last, or makes."""
+
+    def __init__(
+        self,
+        files: WizardFiles,
+        branching: Branches,
+        *,
+        clock: Clock,
+        is_read_only: bool,
+        driver_class: type[Driver] | None,
+        ansi_color: bool,
+    ) -> None:
+        super().__init__(driver_class=driver_class, ansi_color=ansi_color)
+        self._files = files
+        self._branching = branching
+        self._clock = clock
+        self._is_read_only = is_read_only
+
+    def on_key(self, event: events.Key) -> None:
+        """A key that went to a widget below a guarded screen, just before that opened."""
+        if isinstance(self.screen, GuardedScreen):
+            self.screen.on_key(event)
+
+    def tell(self, message: str, *, is_ok: bool) -> None:
+        """Show a passing note."""
+        self.notify(foreign(message), severity="information" if is_ok else "error", markup=False)
+
+    def action_pivot(self) -> None:
+        """Open the pivot wizard, or show the pivot under way."""
+        if self._is_read_only:
+            self.tell(READ_ONLY, is_ok=True)
+        elif self._is_walking:
+            self._show_pivot(None)
+        else:
+            self.push_screen(WizardScreen(self._files, monotonic=self._clock.monotonic))
+
+    @property
+    def _is_walking(self) -> bool:
+        return self.timeline is not None and not (self.timeline.is_over or self.timeline.problem)
+
+    @work(group="pivot-files")
+    async def look_for_pivot(self) -> None:
+        """At the start: a pivot that was left under way is shown first."""
+        try:
+            found = await asyncio.to_thread(self._files.pending)
+        except (RunError, OSError) as error:
+            self.tell(str(error), is_ok=False)
+            return
+        if found is not None:
+            self._show_pivot(found)
+
+    def _show_pivot(self, found: tuple[Pivot, Timeline] | None) -> None:
+        """In place of the wizard, or of what was found by another way, if that is open."""
+        screen = ProgressScreen(self._files, found=found, monotonic=self._clock.monotonic)
+        if isinstance(self.screen, WizardScreen | ProgressScreen):
+            self.switch_screen(screen)
+        else:
+            self.push_screen(screen)
+
+    def on_wizard_screen_pivot_found(self, event: WizardScreen.PivotFound) -> None:
+        self._show_pivot(event.found)
+
+    def on_wizard_screen_requested(self, event: WizardScreen.Requested) -> None:
+        self._walk(event.timeline)
+        self._show_pivot(None)
+
+    def on_progress_screen_walk_wanted(self, event: ProgressScreen.WalkWanted) -> None:
+        self._walk(event.timeline)
+
+    def on_progress_screen_rolled_back(self, event: ProgressScreen.RolledBack) -> None:
+        self.timeline = None
+        if isinstance(self.screen, ProgressScreen):
+            self.screen.dismiss()
+        self.tell(event.words, is_ok=True)
+
+    @work(group="pivot", exclusive=True)
+    async def _walk(self, timeline: Timeline) -> None:
+        try:
+            await walk_pivot(self._files.pivots, timeline, self._hear)
+        except Exception as error:  # noqa: BLE001 - this edge shows whatever went wrong
+            self._hear((self.timeline or timeline).halted(f"{type(error).__name__}: {error}"))
+
+    def _hear(self, timeline: Timeline) -> None:
+        self.timeline = timeline
+        if isinstance(self.screen, ProgressScreen):
+            return
+        if timeline.is_over:
+            self.tell(f"pivot: {timeline.facts[Stage.RESTARTED]}", is_ok=True)
+        elif timeline.problem:
+            self.tell(f"pivot: {timeline.problem}; p offers what can be done", is_ok=False)
+
+    def on_checkpoints_pane_fork_wanted(self, event: CheckpointsPane.ForkWanted) -> None:
+        if self._is_read_only:
+            self.tell(READ_ONLY, is_ok=True)
+        else:
+            self._open_fork(event.step)
+
+    @work(group="fork-files", exclusive=True)
+    async def _open_fork(self, step: int) -> None:
+        try:
+            forks = await asyncio.to_thread(self._branching.forks)
+        except OSError as error:
+            self.tell(str(error), is_ok=False)
+            return
+        every = (self.glance.view.checkpoint_every if self.glance else None) or 100
+        is_growing = any(not branch.is_done for branch in self.branches)
+        screen = ForkScreen(
+            self._branching.run.name,
+            step,
+            every,
+            is_growing=is_growing,
+            made_before=forks,
+            monotonic=self._clock.monotonic,
+        )
+        self.push_screen(screen)
+
+    def on_fork_screen_fork_wanted(self, event: ForkScreen.ForkWanted) -> None:
+        self._grow(event.asked)
+
+    @work(group="fork", exclusive=True)
+    async def _grow(self, asked: Asked) -> None:
+        growing = self._branching.grow(asked)
+        try:
+            while (grown := await asyncio.to_thread(next, growing, None)) is not None:
+                self.branches = grown
+        except Exception as error:  # noqa: BLE001 - this edge shows whatever went wrong
+            self._fork_failed(error)
+        else:
+            if not isinstance(self.screen, ForkScreen):
+                names = " and ".join(branch.name for branch in self.branches)
+                self.tell(f"{names} are done; f on a checkpoint compares them", is_ok=True)
+
+    def _fork_failed(self, error: Exception) -> None:
+        words = str(error) if isinstance(error, RunError | OSError) else repr(error)
+        self.branches = tuple(branch.given_up(words) for branch in self.branches)
+        self.tell(f"fork: {words}", is_ok=False)
+
+    def on_fork_screen_compare_wanted(self, event: ForkScreen.CompareWanted) -> None:
+        folder: Path = self._branching.run.path.resolve().parent
+        first, second = (RunDirectory(folder / name) for name in event.names[:2])
+        names = (first.name, second.name)
+        self.push_screen(CompareScreen(names, lambda: read_side_by_side(first, second)))

@@ -1,0 +1,92 @@
+"""A few things to choose from, one under the other, each with what it means."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widgets import Static
+
+from console.ui.theme import ACCENT, DIM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One of them; `key` is what the code knows it by."""
+
+    key: str
+    text: str
+    explained: str = ""
+
+
+class Choices(Static, can_focus=True):
+    """Arrows mark, Enter chooses; the first is marked at the beginning."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", id="choices.up", tooltip="The choice above"),
+        Binding("down,j", "move(1)", "Down", id="choices.down", tooltip="The choice below"),
+        Binding("enter", "choose", "Choose", id="choices.choose", tooltip="Do what is marked"),
+    ]
+
+    class Chosen(Message):
+        """Enter was pressed on a choice."""
+
+        def __init__(self, choices: "Choices", key: str) -> None:
+            super().__init__()
+            self.choices = choices
+            self.key = key
+
+        @property
+        def control(self) -> "Choices":
+            return self.choices
+
+    cursor: reactive[int] = reactive(0)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id, markup=False)
+        self._offered: tuple[Choice, ...] = ()
+
+    @property
+    def marked(self) -> str:
+        """The key of the choice under the cursor; empty where there is none."""
+        return self._offered[self.cursor].key if self._offered else ""
+
+    def offer(self, choices: Sequence[Choice]) -> None:
+        """Offer these; the cursor stays where other words are given for the same choices."""
+        offered = tuple(choices)
+        if [c.key for c in offered] != [c.key for c in self._offered]:
+            self.set_reactive(Choices.cursor, 0)
+        self._offered = offered
+        self._draw()
+
+    def watch_cursor(self) -> None:
+        self._draw()
+
+    def watch_has_focus(self, value: bool) -> None:
+        super().watch_has_focus(value)
+        self._draw()
+
+    def action_move(self, by: int) -> None:
+        """Mark the next choice."""
+        if self._offered:
+            self.cursor = (self.cursor + by) % len(self._offered)
+
+    def action_choose(self) -> None:
+        """Choose what is marked."""
+        if self._offered:
+            self.post_message(self.Chosen(self, self.marked))
+
+    def _draw(self) -> None:
+        lines = []
+        for index, choice in enumerate(self._offered):
+            is_marked = index == self.cursor
+            style = f"bold {ACCENT}" if is_marked and self.has_focus else ""
+            lines.append(Content.styled(f"{'▸' if is_marked else ' '} {choice.text}", style))
+            if choice.explained:
+                lines.append(Content.styled(f"    {choice.explained}", DIM))
+        content = Content("\n").join(lines)
+        if not (isinstance(self.content, Content) and self.content.is_same(content)):
+            self.update(content)

@@ -1,0 +1,199 @@
+"""What is always in sight, as lines: a view, a width and the time in, text out."""
+
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from console import formatting
+from console.ui.theme import ACCENT, AMBER, DIM, GLYPHS, GOOD, RED, RED_BLOCK, STATE_STYLES
+from console.ui.widgets.text import Piece, bar, foreign, line, line_width
+from console.view.run_view import RequestStage, RunView, Severity
+
+_DAY_SECONDS = 86_400
+_LEAST_CHECKPOINTS_FREE = 3
+_LEAST_BAR, _WIDEST_BAR = 6, 60
+_EXPLAINED = (Severity.ENDED, Severity.ATTENTION, Severity.BAD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """The size of the terminal in cells, and what of it the header may take."""
+
+    width: int
+    height: int
+
+    @property
+    def lines(self) -> int:
+        """2 on the smallest terminals, so that the state and the step stay; else up to 9."""
+        return max(2, min(9, self.height // 2 - 1))
+
+
+def header_lines(view: RunView, room: Room, now: float, *, hint: str = "") -> list[Content]:
+    """State, progress, numbers, then alarms and notes as far as there is room.
+
+    `hint` follows the state: `read-only`, what to press next. `now` is the wall clock, seconds.
+    """
+    lines = [*_state_lines(view, room.width, hint), *_outlook_lines(view, room.width)]
+    below = [_progress_line(view, room.width), _numbers_line(view, room.width, now)]
+    alarms = _alarm_lines(view, room.width)
+    notes = [_note_line(view, room.width)] if view.notes and room.height >= 30 else []
+    shown = lines + below + alarms + notes
+    if len(shown) > room.lines:
+        # What can't wait comes first where there is no room for all.
+        shown = lines[:1] + below[:1] + alarms + lines[1:] + below[1:]
+    return shown[: room.lines]
+
+
+def state_content(view: RunView) -> Content:
+    """The state's glyph and word in the severity's style: `● training`."""
+    severity = view.status.severity
+    is_block = severity in (Severity.ATTENTION, Severity.BAD)
+    text = f"{GLYPHS[severity]} {foreign(view.status.word)}"
+    return Content.styled(f" {text} " if is_block else text, STATE_STYLES[severity])
+
+
+def _state_lines(view: RunView, width: int, hint: str) -> list[Content]:
+    name = Content.styled(foreign(view.name), "bold")
+    state = state_content(view)
+    detail = foreign(view.status.detail)
+    aside = [
+        Piece(content=Content.styled(foreign(hint), ACCENT), rank=3),
+        Piece(content=_attempt(view), rank=9),
+    ]
+    if view.status.severity not in _EXPLAINED:
+        aside.insert(0, Piece(content=Content.styled(detail, DIM), rank=8))
+        return [line([_keep(name, 2), _keep(state, 1), *aside], width)]
+    room = width - state.cell_length - name.cell_length - 6
+    if len(detail) <= room:
+        pieces = [_keep(name, 2), _keep(state, 1), _keep(Content(detail), 2), *aside]
+        return [line(pieces, width)]
+    wrapped = Content(detail).wrap(max(width, 1))
+    return [line([_keep(name, 2), _keep(state, 1), *aside], width), *wrapped[:2]]
+
+
+def _outlook_lines(view: RunView, width: int) -> list[Content]:
+    """A line of its own, so that a long reason can't push it off the screen."""
+    if not view.status.outlook:
+        return []
+    text = Content.styled(foreign(view.status.outlook), ACCENT)
+    return [text.truncate(width, ellipsis=True)]
+
+
+def _keep(content: Content, rank: int) -> Piece:
+    return Piece(content=content, rank=rank)
+
+
+def _attempt(view: RunView) -> Content:
+    words = [f"phase {view.phase}"]
+    if view.attempt is not None and view.attempt > 1:
+        words.append(f"attempt {view.attempt}")
+    return Content.styled(" · ".join(words), DIM)
+
+
+def _progress_line(view: RunView, width: int) -> Content:
+    total = view.total_steps
+    step = formatting.steps(view.step)
+    if not total:
+        counted = _labelled("step", step)
+        return line([Piece(content=counted, rank=0), *_replay(view), *_pace(view)], width)
+    fraction = view.step / total
+    counted = Content.assemble((step, "bold"), (f" / {formatting.steps(total)}", DIM))
+    pieces = [
+        Piece(content=counted, rank=0),
+        Piece(content=Content(formatting.percent(fraction, 1)), rank=4),
+        *_replay(view),
+        *_pace(view),
+    ]
+    text = line(pieces, width)
+    cells = min(width - text.cell_length - 3, _WIDEST_BAR)
+    if cells < _LEAST_BAR:
+        return text
+    done, rest = bar(fraction, cells)
+    return Content.assemble((done, ACCENT), (rest, DIM), "   ", text)
+
+
+def _replay(view: RunView) -> list[Piece]:
+    """Why the chart shows steps beyond this one."""
+    if view.replay_end is None:
+        return []
+    words = formatting.replay(view.replay_end, is_running=view.is_running)
+    return [Piece(content=Content.styled(words, ACCENT), rank=2)]
+
+
+def _pace(view: RunView) -> list[Piece]:
+    pieces = []
+    if view.steps_per_minute is not None:
+        pieces.append(Piece(content=Content(formatting.rate(view.steps_per_minute)), rank=6))
+    if view.eta_seconds is not None:
+        eta = formatting.duration(view.eta_seconds)
+        pieces.append(Piece(content=_labelled("ETA", eta), rank=3))
+    return pieces
+
+
+def _numbers_line(view: RunView, width: int, now: float) -> Content:
+    """In full where there is room, else in short, else without what matters least."""
+    in_full = _numbers(view, now, is_short=False)
+    if line_width(in_full) <= width:
+        return line(in_full, width)
+    return line(_numbers(view, now, is_short=True), width, gap=2)
+
+
+def _numbers(view: RunView, now: float, *, is_short: bool) -> list[Piece]:
+    last = view.last
+    loss = formatting.loss(last.loss, last.nonfinite) if last else formatting.UNKNOWN
+    return [
+        Piece(content=_labelled("loss", loss, RED if last and last.nonfinite else ""), rank=0),
+        Piece(content=_labelled("EMA", formatting.loss(last.ema if last else None)), rank=4),
+        Piece(content=_checkpoint(view, now, is_short=is_short), rank=2),
+        Piece(content=_disk(view, is_short=is_short), rank=1 if _disk_style(view) else 3),
+    ]
+
+
+def _checkpoint(view: RunView, now: float, *, is_short: bool) -> Content:
+    request = view.request
+    if request is not None and request.stage is RequestStage.REQUESTED:
+        return Content.styled(f"◆ {foreign(request.message)}", ACCENT)
+    newest = view.newest
+    if newest is None:
+        return Content.styled("no checkpoint yet", DIM)
+    age = formatting.age(now - newest.modified)
+    label = "saved" if is_short else "checkpoint"
+    return _labelled(label, f"{formatting.steps(newest.step)}, {age} ago")
+
+
+def _disk(view: RunView, *, is_short: bool) -> Content:
+    if view.free_bytes is None:
+        return Content.styled("disk unknown", DIM)
+    style = _disk_style(view)
+    text = formatting.size(view.free_bytes) + (" free" * (not is_short))
+    if view.full_in_seconds is not None:
+        left = formatting.duration(view.full_in_seconds)
+        text += f", {left} left" if is_short else f", full in {left}"
+    return _labelled("disk", f" {text} " if style else text, style)
+
+
+def _disk_style(view: RunView) -> str:
+    n_bytes = view.newest.n_bytes if view.newest else 0
+    if view.free_bytes is not None and view.free_bytes < _LEAST_CHECKPOINTS_FREE * n_bytes:
+        return RED_BLOCK
+    if view.full_in_seconds is not None and view.full_in_seconds < _DAY_SECONDS:
+        return AMBER
+    return ""
+
+
+def _alarm_lines(view: RunView, width: int) -> list[Content]:
+    most = 3
+    shown = view.alarms if len(view.alarms) <= most else view.alarms[: most - 1]
+    lines = [Content.styled(f"✖ {foreign(alarm)}", RED) for alarm in shown]
+    if len(shown) < len(view.alarms):
+        lines.append(Content.styled(f"✖ and {len(view.alarms) - len(shown)} more alarms", RED))
+    return [each.truncate(width, ellipsis=True) for each in lines]
+
+
+def _note_line(view: RunView, width: int) -> Content:
+    notes = " · ".join(foreign(note) for note in view.notes)
+    return Content.assemble(("✓ ", GOOD), (notes, DIM)).truncate(width, ellipsis=True)
+
+
+def _labelled(label: str, value: str, style: str = "") -> Content:
+    return Content.assemble((f"{label} ", DIM), (value, style))

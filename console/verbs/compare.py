@@ -1,0 +1,71 @@
+"""`andrea-console compare`: runs side by side, as a table for a person or as JSON."""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+
+from console import formatting
+from console.fork.comparison import Comparison, compare, read_side
+from console.verbs.verb import Verb
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import SettingsError
+
+
+def compare_runs(run: RunDirectory, arguments: argparse.Namespace) -> int:
+    """Print the comparison of `run` with the others."""
+    runs = [run, *(RunDirectory(path) for path in arguments.others)]
+    for other in runs:
+        if not other.settings.exists():
+            raise SettingsError(f"{other.path}: there is no run")
+    made = compare([read_side(each) for each in runs])
+    if arguments.json:
+        print(orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2).decode())
+    else:
+        print(formatting.escape_control("\n".join(as_lines(made))))
+    return 0
+
+
+def as_lines(made: Comparison) -> list[str]:
+    """The comparison in words and columns."""
+    audited, last = formatting.steps(made.audited_step), formatting.steps(made.last_step)
+    same = formatting.steps(made.parted_after)
+    lines = [
+        f"the same up to step {same}; trained by all to {last}; audited by all at {audited}",
+        "",
+        _row("", [column.name for column in made.columns]),
+        _row(f"val_loss, {made.shared_rows} rows", [_loss(c.val_loss) for c in made.columns]),
+        _row("score", [formatting.score(c.score) for c in made.columns]),
+        _row("training loss, mean", [_loss(c.mean_loss) for c in made.columns]),
+        _row("training loss, EMA", [_loss(c.ema) for c in made.columns]),
+        "",
+    ]
+    lines += [_row(name, [_shown(v) for v in of_all]) for name, of_all in made.differences.items()]
+    lines += [""] if made.differences else []
+    lines += [column.verdict for column in made.columns if column.verdict]
+    return [line.rstrip() for line in (*lines, *made.remarks)]
+
+
+def _row(name: str, values: list[str]) -> str:
+    return f"{name:<28}" + "".join(f" {value:>15}" for value in values)
+
+
+def _loss(value: float | None) -> str:
+    return formatting.UNKNOWN if value is None else f"{value:.4f}"
+
+
+def _shown(value: object) -> str:
+    return "absent" if value is None else str(value)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("others", type=Path, nargs="+", metavar="RUN", help="runs to compare with")
+    parser.add_argument("--json", action="store_true", help="as JSON, for scripts")
+
+
+COMPARE = Verb(
+    help="put runs side by side: the same steps, the same held-out text, a verdict",
+    act=compare_runs,
+    add_arguments=_add_arguments,
+)

@@ -1,0 +1,149 @@
+"""`andrea-console status`: how a run is, for scripts and for a person without a screen."""
+
+import argparse
+from typing import Any
+
+import orjson
+
+from console import formatting
+from console.follow.follower import Follower
+from console.formatting import escape_control
+from console.verbs.verb import HEALTHY, NEEDS_ATTENTION, NOT_RUNNING, Verb
+from console.view.run_view import CheckpointRow, RunView, Severity
+from trainer.rundir.layout import RunDirectory
+
+
+def exit_code_of(view: RunView) -> int:
+    """0 healthy, 1 needs attention (stalled, failed, an alarm), 3 not running."""
+    if view.status.severity is Severity.BAD:
+        return NEEDS_ATTENTION
+    if not view.is_running:
+        return NOT_RUNNING
+    wants_attention = view.alarms or view.status.severity is Severity.ATTENTION
+    return NEEDS_ATTENTION if wants_attention else HEALTHY
+
+
+def as_json(view: RunView) -> dict[str, Any]:
+    """The contract's keys; `None` is unknown, a loss that is not finite too."""
+    return {
+        "run": view.name,
+        "state": view.status.word,
+        "pid": view.pid,
+        "step": view.step,
+        "total_steps": view.total_steps,
+        "loss": view.last.loss if view.last else None,
+        "ema": view.last.ema if view.last else None,
+        "steps_per_minute": view.steps_per_minute,
+        "eta_seconds": view.eta_seconds,
+        "phase": view.phase,
+        "checkpoints": {
+            "count": len(view.checkpoints),
+            "bytes": view.checkpoint_bytes,
+            "newest": _newest(view.newest),
+        },
+        "disk": {"free_bytes": view.free_bytes, "full_in_seconds": view.full_in_seconds},
+        "alarms": list(view.alarms),
+    }
+
+
+def _newest(row: CheckpointRow | None) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    return {
+        "step": row.step,
+        "file": row.name,
+        "bytes": row.n_bytes,
+        "score": row.audit.score if row.audit else None,
+        "val_loss": row.audit.val_loss if row.audit else None,
+    }
+
+
+def as_text(view: RunView) -> str:
+    """A few lines for a person; alarms last, where they are seen."""
+    detail = f": {view.status.detail}" if view.status.detail else ""
+    pid = f" (pid {view.pid})" if view.pid else ""
+    lines = [
+        f"{view.name}: {view.status.word}{pid}{detail}",
+        _progress(view),
+        _loss(view),
+        _checkpoints(view),
+        _disk(view),
+        *(f"note: {note}" for note in view.notes),
+        *(f"ALARM: {alarm}" for alarm in view.alarms),
+    ]
+    return "\n".join(escape_control(line, keep_newlines=False) for line in lines if line)
+
+
+def _progress(view: RunView) -> str:
+    share = view.step / view.total_steps if view.total_steps else None
+    done = f"{formatting.steps(view.step)} of {formatting.steps(view.total_steps)}"
+    parts = [f"step {done} ({formatting.percent(share, 1)})", f"phase {view.phase}"]
+    if view.replay_end is not None:
+        parts.append(formatting.replay(view.replay_end, is_running=view.is_running))
+    if view.is_running:
+        parts.append(formatting.rate(view.steps_per_minute))
+        parts.append(f"{formatting.duration(view.eta_seconds)} to go")
+    return ", ".join(parts)
+
+
+def _loss(view: RunView) -> str:
+    if view.last is None:
+        return ""
+    loss = formatting.loss(view.last.loss, view.last.nonfinite)
+    return f"loss {loss}, EMA {formatting.loss(view.last.ema)}"
+
+
+def _checkpoints(view: RunView) -> str:
+    newest = view.newest
+    if newest is None:
+        return "no checkpoint yet"
+    audit = newest.audit
+    judged = (
+        f", score {formatting.score(audit.score)}, val_loss {formatting.loss(audit.val_loss)}"
+        if audit
+        else ""
+    )
+    return (
+        f"newest checkpoint: {newest.name}, {formatting.size(newest.n_bytes)}{judged};"
+        f" {len(view.checkpoints):,} in all, {formatting.size(view.checkpoint_bytes)}"
+    )
+
+
+def _disk(view: RunView) -> str:
+    full = view.full_in_seconds
+    when = "" if full is None else f", full in {formatting.duration(full)}"
+    return f"disk: {formatting.size(view.free_bytes)} free{when}"
+
+
+def look_at_all(follower: Follower) -> RunView:
+    """A view of the whole history."""
+    view = follower.look()
+    while not view.is_complete:
+        view = follower.look()
+    return view
+
+
+def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
+    """Print how the run is; exit 0 healthy, 1 needs attention, 3 not running."""
+    view = look_at_all(Follower(run))
+    if arguments.json:
+        print(orjson.dumps(as_json(view), option=orjson.OPT_INDENT_2).decode())
+    else:
+        print(as_text(view))
+    return exit_code_of(view)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    words = "stopped, finished, held, failed or not running"
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help=f'as JSON, for scripts; without a trainer "state" is {words}',
+    )
+
+
+STATUS = Verb(
+    help="print how the run is; exit 0 healthy, 1 needs attention, 3 not running",
+    act=status,
+    add_arguments=_add_arguments,
+)

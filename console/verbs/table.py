@@ -1,0 +1,24 @@
+"""The verbs of the command line: the keys' operations for scripts."""
+
+from console.verbs.checkpoint import CHECKPOINT
+from console.verbs.compare import COMPARE
+from console.verbs.fork import FORK
+from console.verbs.pivot import PIVOT
+from console.verbs.service import SERVICE
+from console.verbs.status import STATUS
+from console.verbs.stop import STOP
+from console.verbs.thin import THIN
+from console.verbs.verb import Verb
+from console.verbs.verify import VERIFY
+
+VERBS: dict[str, Verb] = {
+    "status": STATUS,
+    "checkpoint": CHECKPOINT,
+    "stop": STOP,
+    "pivot": PIVOT,
+    "verify": VERIFY,
+    "thin": THIN,
+    "service": SERVICE,
+    "fork": FORK,
+    "compare": COMPARE,
+}

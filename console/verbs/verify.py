@@ -1,0 +1,72 @@
+"""`andrea-console verify`: every file of a run checked; findings on stdout."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import chain
+
+import orjson
+
+from console import formatting
+from console.process.replay import replay
+from console.verbs.verb import NEEDS_ATTENTION, Verb
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.verification import Finding, verify
+
+
+def verify_run(run: RunDirectory, arguments: argparse.Namespace) -> int:
+    """Print each finding as it comes; exit 0 if nothing is wrong, else 1."""
+    found: list[Finding] = []
+    for finding in _findings(run, arguments.replay):
+        found.append(finding)
+        if not arguments.json:
+            _show(finding)
+    wrong = [finding for finding in found if not finding.ok]
+    if arguments.json:
+        report = {
+            "run": run.name,
+            "ok": not wrong,
+            "findings": [asdict(finding) for finding in found],
+        }
+        print(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode())
+    else:
+        print(f"{len(found)} checked, {len(wrong)} wrong", file=sys.stderr)
+    return NEEDS_ATTENTION if wrong else 0
+
+
+def _findings(run: RunDirectory, span: tuple[int, int] | None) -> Iterator[Finding]:
+    try:
+        yield from chain(verify(run), replay(run, *span) if span else ())
+    except OSError as error:
+        yield Finding(part="disk", ok=False, what=str(error))
+
+
+def _show(finding: Finding) -> None:
+    mark = "ok   " if finding.ok else "WRONG"
+    line = f"{mark} {finding.part:<10} {finding.what}"
+    print(formatting.escape_control(line), flush=True)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="as JSON, for scripts")
+    parser.add_argument(
+        "--replay",
+        metavar="A..B",
+        type=_span,
+        help="train steps A to B again in a scratch directory beside the run, and compare",
+    )
+
+
+def _span(text: str) -> tuple[int, int]:
+    first, _, last = text.partition("..")
+    if not (first.isdecimal() and last.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not A..B, as 100..200")
+    return int(first), int(last)
+
+
+VERIFY = Verb(
+    help="check every file of the run; exit 0 all well, 1 something is not",
+    act=verify_run,
+    add_arguments=_add_arguments,
+)

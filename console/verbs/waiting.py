@@ -1,0 +1,35 @@
+"""Waiting for what a trainer was asked to do."""
+
+import argparse
+import time
+from collections.abc import Callable
+
+from console.follow.follower import Follower
+from console.verbs.verb import NEEDS_ATTENTION, NOT_RUNNING
+from console.view.run_view import RunView
+
+_POLL_SECONDS = 0.1
+
+
+def refused(follower: Follower) -> int:
+    return NEEDS_ATTENTION if follower.look().is_running else NOT_RUNNING
+
+
+def look_until(
+    follower: Follower, timeout_seconds: float | None, is_over: Callable[[RunView], bool]
+) -> RunView | None:
+    """Look until `is_over`; `None` at the timeout."""
+    deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+    while True:
+        view = follower.look()
+        if is_over(view):
+            return view
+        if deadline is not None and time.monotonic() >= deadline:
+            return None
+        time.sleep(_POLL_SECONDS)
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="wait no longer than this (default: wait)"
+    )

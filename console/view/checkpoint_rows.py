@@ -1,0 +1,100 @@
+"""The checkpoints on disk as rows, joined with their audits; looked at no more than needed."""
+
+import os
+import re
+from collections.abc import Mapping
+
+from console.view.run_view import Audit, CheckpointRow
+from trainer.rundir.checkpoints.checkpoint import (
+    Checkpoint,
+    Skipped,
+    checkpoint_name,
+    inspect_checkpoint,
+)
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.state import Save
+
+_LOOKS_LIKE_ONE = re.compile(r"step_(\d{6,10})\.bin")
+
+
+class CheckpointBook:
+    """Keeps what was found: a look opens only files that are new, skipped, or the newest."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        self._run = run
+        self._n_params: int | None = None
+        self._mtime_ns = -1
+        self._taken: dict[str, Checkpoint] = {}
+        self._skipped: dict[str, Skipped] = {}
+        self._causes: dict[str, str] = {}
+        self.rows: tuple[CheckpointRow, ...] = ()
+        """By ascending step; the same object until a checkpoint or its audit changes."""
+        self.skipped: tuple[Skipped, ...] = ()
+        self.total_bytes = 0
+
+    def look(self, n_params: int | None) -> bool:
+        """List the directory if it changed; whether the checkpoints did.
+
+        `n_params` is the model's, `None` if the settings can't be read.
+        """
+        if n_params != self._n_params:
+            self._n_params, self._mtime_ns = n_params, -1
+            self._taken.clear()
+        try:
+            mtime_ns = self._run.path.stat().st_mtime_ns
+            names = _names(self._run) if mtime_ns != self._mtime_ns else None
+        except OSError:
+            mtime_ns, names = -1, set()
+        if names is None:
+            return False
+        self._mtime_ns = mtime_ns
+        return self._update(names)
+
+    def _update(self, names: set[str]) -> bool:
+        before = (self._taken, self._skipped)
+        self._taken = {name: found for name, found in self._taken.items() if name in names}
+        self._skipped = {}
+        newest = max(names, key=_step_in, default="")
+        for name in names:
+            if name not in self._taken or name == newest:
+                self._take(name)
+        return before != (self._taken, self._skipped)
+
+    def _take(self, name: str) -> None:
+        found = inspect_checkpoint(self._run.path / name, _step_in(name), self._n_params)
+        self._taken.pop(name, None)
+        if isinstance(found, Checkpoint):
+            self._taken[name] = found
+        elif found is not None:
+            self._skipped[name] = found
+
+    def join(self, audits: Mapping[str, Audit], last_save: Save | None) -> None:
+        """Make the rows anew."""
+        if last_save is not None and last_save.ok:
+            self._causes[checkpoint_name(last_save.step)] = last_save.cause
+        found = sorted(self._taken.values(), key=lambda checkpoint: checkpoint.step)
+        self.rows = tuple(self._row(checkpoint, audits) for checkpoint in found)
+        self.skipped = tuple(self._skipped[name] for name in sorted(self._skipped))
+        self.total_bytes = sum(checkpoint.n_bytes for checkpoint in found)
+
+    def _row(self, checkpoint: Checkpoint, audits: Mapping[str, Audit]) -> CheckpointRow:
+        name = checkpoint.path.name
+        audit = audits.get(name)
+        return CheckpointRow(
+            step=checkpoint.step,
+            name=name,
+            n_bytes=checkpoint.n_bytes,
+            modified=checkpoint.modified,
+            cause=(audit.cause if audit else "") or self._causes.get(name, ""),
+            audit=audit,
+        )
+
+
+def _names(run: RunDirectory) -> set[str]:
+    with os.scandir(run.path) as entries:
+        return {entry.name for entry in entries if _LOOKS_LIKE_ONE.fullmatch(entry.name)}
+
+
+def _step_in(name: str) -> int:
+    match = _LOOKS_LIKE_ONE.fullmatch(name)
+    return int(match[1]) if match else -1

@@ -1,0 +1,113 @@
+"""The loss history folded record by record: series, marks, newest record; pure.
+
+What a new record costs does not depend on how many came before it.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from console.chart.series import Series
+from console.view.run_view import LossPoint, Mark, MarkKind
+from trainer.rundir.records.loss_record import LossRecord
+
+PACE_RECORDS = 200
+"""How many of the newest records the pace is taken from."""
+
+
+class History:
+    """Everything that follows from `.loss.json`, in the order of the file."""
+
+    def __init__(self) -> None:
+        self.series = Series()
+        self.recent: deque[LossRecord] = deque(maxlen=PACE_RECORDS)
+        """The newest records, in file order."""
+        self.newest: LossRecord | None = None
+        """The last record of the file that tells its step."""
+        self.attempt: int | None = None
+        self.phase: int | None = None
+        self.marks: tuple[Mark, ...] = ()
+        """By ascending step; the same object until a mark changes."""
+        self._marks: dict[tuple[int, MarkKind], Mark] = {}
+        self._is_marked_anew = False
+        self._is_last_nonfinite = self._is_any_nonfinite = False
+
+    def add(self, records: Sequence[LossRecord]) -> None:
+        """Fold new records; those without a step are left out."""
+        steps: list[int] = []
+        told: list[LossRecord] = []
+        for record in records:
+            if (step := record.step) is None:
+                continue
+            steps.append(step)
+            told.append(record)
+            if record.attempt != self.attempt or record.phase != self.phase:
+                self._mark_changes(step, record)
+            if record.loss is None or self._is_any_nonfinite:
+                self._mark_nonfinite(step, record)
+        if told:
+            self.newest = told[-1]
+            self.recent.extend(told[-PACE_RECORDS:])
+            losses, emas = [record.loss for record in told], [record.ema for record in told]
+            self.series.append_many(steps, losses, emas)
+        if self._is_marked_anew:
+            self._is_marked_anew = False
+            self.marks = tuple(sorted(self._marks.values(), key=lambda mark: mark.step))
+
+    def _mark_changes(self, step: int, record: LossRecord) -> None:
+        if record.attempt is not None:
+            if self.attempt not in (None, record.attempt):
+                self._mark(step, MarkKind.RESTART, f"start {record.attempt}")
+            self.attempt = record.attempt
+        if record.phase is not None:
+            if self.phase not in (None, record.phase):
+                self._mark(step, MarkKind.PHASE, f"phase {record.phase}")
+            self.phase = record.phase
+
+    def _mark_nonfinite(self, step: int, record: LossRecord) -> None:
+        """Mark the first of a row of losses that are no numbers; a replay may take it back."""
+        name = record.nonfinite_of("loss") if record.loss is None else ""
+        if name and not self._is_last_nonfinite:
+            self._mark(step, MarkKind.NONFINITE, name)
+            self._is_any_nonfinite = True
+        elif record.loss is not None and (step, MarkKind.NONFINITE) in self._marks:
+            del self._marks[step, MarkKind.NONFINITE]
+            self._is_marked_anew = True
+        self._is_last_nonfinite = bool(name)
+
+    def _mark(self, step: int, kind: MarkKind, label: str) -> None:
+        self._marks[step, kind] = Mark(step=step, kind=kind, label=label)
+        self._is_marked_anew = True
+
+    def last_point(self) -> LossPoint | None:
+        """The newest record as it is shown."""
+        return None if self.newest is None else loss_point(self.newest)
+
+    def point_at(self, step: int) -> LossPoint | None:
+        """The record of `step`, `None` if there is none; the newest for a step beyond them all."""
+        newest, view = self.last_point(), self.series.view()
+        if newest is None or step == newest.step or step > view.step[-1]:
+            return newest
+        at = int(np.searchsorted(view.step, step))
+        if view.step[at] != step:
+            return None
+        return LossPoint(step=step, loss=_known(view.loss[at]), ema=_known(view.ema[at]))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def loss_point(record: LossRecord) -> LossPoint:
+    """A record as it is shown."""
+    return LossPoint(
+        step=record.step or 0,
+        loss=record.loss,
+        ema=record.ema,
+        nonfinite=record.nonfinite_of("loss"),
+        arm=record.arm,
+        lr=record.lr,
+        grad_norm=record.grad_norm,
+    )

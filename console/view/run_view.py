@@ -1,0 +1,192 @@
+"""What the console knows of a run at one moment: one frozen value that every widget draws from.
+
+Everything that a trainer did not write is `None`: shown as unknown, never guessed.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from trainer.rundir.checkpoints.checkpoint import Skipped
+from trainer.rundir.state import ArmState, Replay, Save, Zombie
+
+
+class Severity(StrEnum):
+    """How much a status wants of the operator; also the style it is drawn in."""
+
+    OK = "ok"
+    BUSY = "busy"
+    ENDED = "ended"
+    ATTENTION = "attention"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The run's state in words."""
+
+    word: str
+    """starting, training, sampling, saving, stopping, stopped, finished, held, failed, stalled,
+    not running, unknown."""
+    detail: str = ""
+    """Why, or what exactly, for a person: one line."""
+    severity: Severity = Severity.OK
+    outlook: str = ""
+    """What this console does about a crash, for a person; empty where it does nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """One sample audit. Its text is the model's: data, never markup."""
+
+    step: int
+    checkpoint: str
+    phase: int | None = None
+    cause: str = ""
+    prompt: str = ""
+    text: str = ""
+    tokens: int | None = None
+    score: float | None = None
+    bigram_diversity: float | None = None
+    trigram_diversity: float | None = None
+    english_words: float | None = None
+    character_diversity: float | None = None
+    val_loss: float | None = None
+    sha256: str = ""
+    seconds: float | None = None
+    t: float | None = None
+    """Wall clock, seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointRow:
+    """A checkpoint on disk, joined with its audit whatever phase that is from."""
+
+    step: int
+    name: str
+    n_bytes: int
+    modified: float
+    """Wall clock, seconds."""
+    cause: str = ""
+    audit: Audit | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmRow:
+    """An arm of the bandit by name."""
+
+    name: str
+    state: ArmState
+
+
+class MarkKind(StrEnum):
+    PHASE = "phase"
+    RESTART = "restart"
+    NONFINITE = "nonfinite"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A vertical mark on the loss chart."""
+
+    step: int
+    kind: MarkKind
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossPoint:
+    """A loss record; a loss that is not finite is `None` and named."""
+
+    step: int
+    loss: float | None
+    ema: float | None
+    nonfinite: str = ""
+    """`NaN`, `Infinity` or `-Infinity` where the loss is not finite."""
+    arm: str = ""
+    lr: float | None = None
+    grad_norm: float | None = None
+
+
+class RequestStage(StrEnum):
+    REQUESTED = "requested"
+    WRITTEN = "written"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What became of the checkpoint asked for with c."""
+
+    stage: RequestStage
+    message: str
+    """For a person: `checkpoint requested; written after this step`, …"""
+    step: int | None = None
+    """Of the checkpoint that was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """All that is known at one moment."""
+
+    name: str
+    path: Path
+    status: Status
+    is_running: bool
+    """The trainer's lock is held by a live process."""
+    pid: int | None = None
+    host: str = ""
+    takes_signals: bool = False
+    step: int = 0
+    total_steps: int | None = None
+    last: LossPoint | None = None
+    """The record of `step`, or the newest for a step beyond them all."""
+    steps_per_minute: float | None = None
+    eta_seconds: float | None = None
+    attempt: int | None = None
+    phase: int = 1
+    phase_start_step: int = 0
+    checkpoints: tuple[CheckpointRow, ...] = ()
+    """By ascending step; the last is the newest."""
+    checkpoint_bytes: int = 0
+    """Size of all checkpoints together."""
+    skipped: tuple[Skipped, ...] = ()
+    checkpoint_every: int | None = None
+    audits: tuple[Audit, ...] = ()
+    """All phases, by ascending step."""
+    arms: tuple[ArmRow, ...] = ()
+    zombies: tuple[Zombie, ...] = ()
+    free_bytes: int | None = None
+    full_in_seconds: float | None = None
+    """When the disk will be full at this pace; `None`: not in sight or unknown."""
+    alarms: tuple[str, ...] = ()
+    replay: Replay | None = None
+    last_save: Save | None = None
+    request: Request | None = None
+    marks: tuple[Mark, ...] = ()
+    history_version: int = 0
+    """Changes whenever the loss series did: the chart's signal to look at the series again."""
+    n_records: int = 0
+    """Steps in the history."""
+    is_complete: bool = True
+    """False while a long history is still being read: look again at once."""
+    log_tail: tuple[str, ...] = ()
+    """The last lines of trainer.log, decoded with replacement, not yet escaped."""
+    notes: tuple[str, ...] = ()
+    """Things to know that are no alarm: a repaired tail, a replay that was proven."""
+
+    @property
+    def can_go_on(self) -> bool:
+        """No trainer runs, and there are steps left to train, for all that is known."""
+        is_done = self.status.word == "finished" and self.step >= (self.total_steps or 0)
+        return not self.is_running and not is_done
+
+    @property
+    def replay_end(self) -> int | None:
+        """The history's last step, where the run stands before it: steps to be trained again."""
+        is_behind = self.replay is not None and self.step < self.replay.last_step
+        return self.replay.last_step if self.replay is not None and is_behind else None
+
+    @property
+    def newest(self) -> CheckpointRow | None:
+        return self.checkpoints[-1] if self.checkpoints else None

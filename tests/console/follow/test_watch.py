@@ -1,0 +1,122 @@
+"""Noticing changes, with the real watcher on a real directory."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from console.follow import watch as watching
+from console.follow.watch import Wake, wakes
+from trainer.rundir.atomic import write_atomic
+
+Raw = AsyncGenerator[set[tuple[int, str]], None]
+NEVER = 1000.0
+"""A tick that no test lives to see: what wakes is a change."""
+
+
+@pytest.fixture
+async def watched(tmp_path: Path) -> AsyncGenerator[asyncio.Queue[Wake], None]:
+    """Wakes of `tmp_path`, once the watch is known to be in place."""
+    queue: asyncio.Queue[Wake] = asyncio.Queue()
+
+    async def collect() -> None:
+        async for wake in wakes(tmp_path, tick_seconds=NEVER):
+            queue.put_nowait(wake)
+
+    task = asyncio.create_task(collect())
+    number = 0
+    while queue.empty():
+        (tmp_path / f"probe-{(number := number + 1)}").touch()
+        await asyncio.sleep(0.02)
+    yield queue
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_every_replacement_of_a_file_is_noticed(
+    watched: asyncio.Queue[Wake], tmp_path: Path
+) -> None:
+    for number in range(5):
+        write_atomic(tmp_path / ".state.json", b"%d" % number)
+        assert await watched.get() == Wake()
+
+
+async def test_an_append_is_noticed(watched: asyncio.Queue[Wake], tmp_path: Path) -> None:
+    with (tmp_path / ".loss.json").open("ab") as file:
+        for _ in range(5):
+            file.write(b"x")
+            file.flush()
+            assert await watched.get() == Wake()
+
+
+async def test_folders_of_the_run_are_not_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    async def note(*_: object, **options: object) -> Raw:
+        asked.append(options["recursive"])
+        yield set()
+
+    monkeypatch.setattr(watching, "awatch", note)
+    changes = wakes(tmp_path, tick_seconds=0.01)
+    await anext(changes)
+    await changes.aclose()
+    assert asked == [False]
+
+
+async def test_a_tick_comes_without_any_change(tmp_path: Path) -> None:
+    changes = wakes(tmp_path, tick_seconds=0.05)
+    assert await anext(changes) == Wake(is_tick=True)
+    await changes.aclose()
+
+
+async def test_a_directory_that_comes_later_goes_and_comes_back_is_watched(
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "run"
+    changes = wakes(run, tick_seconds=0.05)
+    assert await anext(changes) == Wake(is_tick=True)
+    for _ in range(2):
+        run.mkdir()
+        (run / "probe").touch()
+        while (await anext(changes)).is_tick:
+            (run / "probe").touch()
+        (run / "probe").unlink()
+        run.rmdir()
+        while not (await anext(changes)).is_tick:
+            pass
+    await changes.aclose()
+
+
+async def test_where_nothing_can_be_watched_the_tick_goes_on_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def exhausted(*_: object, **__: object) -> Raw:
+        for _ in ():
+            yield set()
+        raise OSError("OS file watch limit reached.")
+
+    monkeypatch.setattr(watching, "awatch", exhausted)
+    changes = wakes(tmp_path, tick_seconds=0.01)
+    for _ in range(2):
+        wake = await anext(changes)
+        assert wake.is_tick
+        assert wake.note == "changes are seen every 0.01 s only: OS file watch limit reached."
+    await changes.aclose()
+
+
+async def test_half_written_files_dont_starve_the_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def always_saving(*_: object, **__: object) -> AsyncGenerator[set[tuple[int, str]], None]:
+        while True:
+            yield {(2, str(tmp_path / ".step_000100.bin.partial"))}
+            await asyncio.sleep(0.001)
+
+    monkeypatch.setattr(watching, "awatch", always_saving)
+    changes = wakes(tmp_path, tick_seconds=0.02)
+    assert await anext(changes) == Wake(is_tick=True)
+    await changes.aclose()

@@ -1,0 +1,160 @@
+"""The key that thins: what it shows, and that nothing goes unless that was chosen."""
+
+import threading
+from pathlib import Path
+
+import orjson
+import pytest
+
+from console.operations.operations import Operations, Outcome
+from console.ui.screens.dashboard import Dashboard
+from console.ui.screens.thin_dialog import ThinDialog
+from tests.console.headless import Stage
+from tests.console.told import Told
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints, write_checkpoint
+from trainer.rundir.checkpoints.retention import Plan
+from trainer.rundir.layout import RunDirectory
+
+
+def plan_of(n_going: int) -> Plan:
+    going = tuple(
+        Checkpoint(path=Path(f"step_{step:06d}.bin"), step=step, n_bytes=1_440_000_000, modified=0)
+        for step in range(100, 100 * (n_going + 1), 100)
+    )
+    return Plan(kept={50: "the best val_loss", 100_000_000: "the newest"}, going=going)
+
+
+async def open_dialog(stage: Stage, n_going: int = 1_900) -> None:
+    """And wait until keys count."""
+    stage.operations.plan = plan_of(n_going)
+    await stage.pilot.press("4", "t")
+    await stage.until(lambda: isinstance(stage.app.screen, ThinDialog), "the dialog")
+    await stage.settle("Enter choose")
+
+
+async def test_dialog_says_what_goes_how_much_that_frees_and_why_others_stay() -> None:
+    async with Stage().opened(80, 24) as stage:
+        await open_dialog(stage)
+        text = stage.text()
+        assert "1,900 of 1,902 checkpoints would go, which frees 2.74 TB" in text
+        assert "stays  the newest" in text
+        assert "goes   1.44 GB" in text
+        assert "▸ Cancel" in text
+        for _ in range(200):
+            await stage.pilot.press("pagedown")
+        assert "stays  the best val_loss" in stage.text()
+
+
+async def test_enter_at_once_is_cancel_and_deletes_nothing() -> None:
+    async with Stage().opened() as stage:
+        await open_dialog(stage)
+        await stage.pilot.press("enter")
+        assert isinstance(stage.app.screen, Dashboard)
+    assert stage.operations.calls == ["preview"]
+
+
+async def test_only_the_marked_deletion_deletes_and_the_result_is_told() -> None:
+    async with Stage().opened() as stage:
+        stage.operations.outcome = Told(message="1,900 checkpoints deleted, 2.74 TB freed")
+        await open_dialog(stage)
+        await stage.pilot.press("down", "enter")
+        await stage.until(stage.toasts, "the result")
+        assert stage.toasts() == ["1,900 checkpoints deleted, 2.74 TB freed"]
+        assert isinstance(stage.app.screen, Dashboard)
+    assert stage.operations.calls == ["preview", "thin"]
+
+
+async def test_keys_typed_ahead_of_the_dialog_answer_nothing() -> None:
+    async with Stage().opened() as stage:
+        stage.operations.plan = plan_of(3)
+        await stage.pilot.press("4", "t")
+        await stage.until(lambda: isinstance(stage.app.screen, ThinDialog), "the dialog")
+        await stage.pilot.press("down", "enter", "down", "enter", "escape")
+        assert isinstance(stage.app.screen, ThinDialog)
+        assert "▸ Cancel" in stage.text()
+    assert stage.operations.calls == ["preview"]
+
+
+async def test_console_stays_alive_while_files_are_deleted() -> None:
+    is_done = threading.Event()
+    async with Stage().opened() as stage:
+        stage.operations.then = lambda name: None if name != "thin" else _wait(is_done)
+        await open_dialog(stage)
+        await stage.pilot.press("down", "enter")
+        await stage.until(lambda: "thin" in stage.operations.calls, "the deletion")
+        await stage.pilot.press("1")
+        assert stage.app.focused is stage.app.screen.query_one("#loss")
+        assert stage.toasts() == []
+        is_done.set()
+        await stage.until(stage.toasts, "the result")
+
+
+def _wait(event: threading.Event) -> None:
+    assert event.wait(20)
+
+
+async def test_why_nothing_can_go_is_told_without_a_dialog() -> None:
+    async with Stage().opened() as stage:
+        await stage.pilot.press("4", "t")
+        await stage.until(stage.toasts, "why not")
+        assert stage.toasts() == ["thin: all are kept"]
+        assert isinstance(stage.app.screen, Dashboard)
+
+
+async def test_read_only_refuses_to_thin() -> None:
+    async with Stage(is_read_only=True).opened() as stage:
+        await stage.pilot.press("4", "t")
+        assert stage.toasts() == ["read-only: nothing is changed from here"]
+    assert stage.operations.calls == []
+
+
+@pytest.fixture
+def thinnable(tmp_path: Path) -> RunDirectory:
+    """Ten checkpoints, of which the last two and the multiples of 500 stay."""
+    run = RunDirectory(tmp_path)
+    run.settings.write_text(
+        "[model]\nvocab_size = 300\ncontext = 4\nlayers = 1\nheads = 1\nwidth = 4\n"
+        "[train]\nbatch_tokens = 32\n[checkpoint]\nkeep_last = 2\nkeep_every = 500\n"
+        '[trainer]\ncommand = ["other"]\n'
+    )
+    run.loss.write_text(
+        '[\n{"step": 350, "loss": null, "nonfinite": {"loss": "NaN"}},\n{"step": 351}\n]\n'
+    )
+    for step in range(100, 1_100, 100):
+        write_checkpoint(tmp_path, step, [memoryview(bytearray(4))] * 3)
+    return run
+
+
+def steps_of(run: RunDirectory) -> list[int]:
+    return [found.step for found in list_checkpoints(run.path, None).checkpoints]
+
+
+def test_thinning_leaves_one_line_that_names_the_files(thinnable: RunDirectory) -> None:
+    operations = Operations(thinnable)
+    plan = operations.preview_thinning()
+    assert isinstance(plan, Plan)
+    assert plan.kept[300] == "the last before a loss or gradient that was not finite"
+    assert not thinnable.actions.exists()
+    assert operations.thin(plan).message == "6 checkpoints deleted, 120 B freed"
+    assert steps_of(thinnable) == [300, 500, 900, 1_000]
+    (line,) = thinnable.actions.read_bytes().splitlines()
+    action = orjson.loads(line)
+    assert (action["action"], action["ok"]) == ("thin", True)
+    assert action["files"][0] == "step_000100.bin"
+
+
+def test_what_a_fork_stands_on_since_the_preview_stays(thinnable: RunDirectory) -> None:
+    operations = Operations(thinnable)
+    plan = operations.preview_thinning()
+    assert isinstance(plan, Plan)
+    thinnable.fork.write_text('{"parent": "x", "step": 200}')
+    assert operations.thin(plan).ok
+    assert 200 in steps_of(thinnable)
+
+
+def test_run_that_keeps_all_says_how_to_thin_it_anyway(thinnable: RunDirectory) -> None:
+    text = thinnable.settings.read_text().replace("keep_last = 2", "keep_last = 0")
+    thinnable.settings.write_text(text)
+    told = Operations(thinnable).preview_thinning()
+    assert isinstance(told, Outcome)
+    assert "--keep-last N" in told.message

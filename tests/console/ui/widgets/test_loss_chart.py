@@ -1,0 +1,187 @@
+"""The chart widget in a running app."""
+
+from __future__ import annotations
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.color import Color
+from textual.geometry import Region
+
+from console.chart.axis import Scale
+from console.chart.cell_rows import Ink
+from console.chart.glyphs import ASCII, UNICODE, Glyphs
+from console.chart.plot import ChartData, Look, draw
+from console.chart.series import Series
+from console.chart.step_marks import Mark, MarkKind
+from console.ui.widgets.loss_chart import WINDOWS, LossChart
+
+
+class ChartApp(App[None]):
+    """The chart alone, in a border as it has in the console."""
+
+    CSS = "LossChart { border: round $primary; }"
+
+    def __init__(self, glyphs: Glyphs = UNICODE) -> None:
+        super().__init__()
+        self.chart = LossChart(glyphs=glyphs)
+        self.redrawn: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.chart
+
+    def on_mount(self) -> None:
+        self.chart.focus()
+
+
+def history(records: int = 2000) -> Series:
+    series = Series()
+    losses = [2 + 100 / (step + 10) for step in range(records)]
+    series.append_many(range(1, records + 1), losses, losses)
+    return series
+
+
+def on_screen(chart: LossChart) -> list[str]:
+    """What the widget gives the compositor for its content, row by row."""
+    content = Region(chart.gutter.left, chart.gutter.top, *chart.content_size)
+    return [strip.text for strip in chart.render_lines(content)]
+
+
+def drawn(chart: LossChart, glyphs: Glyphs = UNICODE) -> list[str]:
+    width, height = chart.content_size
+    rows = draw(chart.data, chart.look, glyphs, width=width, height=height)
+    return ["".join(run.text for run in row) for row in rows]
+
+
+async def test_empty_chart_says_that_there_is_no_step_yet() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(60, 16)):
+        assert any("no step yet" in row for row in on_screen(app.chart))
+
+
+async def test_screen_follows_new_data_and_every_key() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        series = history()
+        app.chart.show(ChartData(series=series.view()))
+        await pilot.pause()
+        assert on_screen(app.chart) == drawn(app.chart)
+        series.append_many([2001], [9.0], [3.0])
+        app.chart.show(ChartData(series=series.view()))
+        await pilot.pause()
+        assert "loss 9.0000" in on_screen(app.chart)[0]
+        for key in ("l", "plus", "l", "equals_sign", "plus", "plus", "minus"):
+            await pilot.press(key)
+            assert on_screen(app.chart) == drawn(app.chart)
+
+
+async def test_keys_change_scale_and_window_and_stop_at_the_ends() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("l")
+        assert app.chart.look == Look(scale=Scale.LINEAR)
+        await pilot.press("minus")
+        assert app.chart.look.window_steps is None
+        seen: list[int | None] = []
+        for _ in WINDOWS:
+            await pilot.press("plus")
+            seen.append(app.chart.look.window_steps)
+        assert seen == [10_000, 1_000, 100, 100]
+        await pilot.press("minus", "l")
+        assert app.chart.look == Look(scale=Scale.LOG, window_steps=1_000)
+
+
+async def test_same_data_again_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        series = history()
+        app.chart.show(ChartData(series=series.view()))
+        await pilot.pause()
+        refreshed: list[tuple[Region, ...]] = []
+        monkeypatch.setattr(app.chart, "refresh", lambda *regions: refreshed.append(regions))
+        app.chart.show(ChartData(series=series.view()))
+        await pilot.pause()
+        assert refreshed == []
+
+
+async def test_only_changed_rows_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        series = history()
+        app.chart.show(ChartData(series=series.view()))
+        await pilot.pause()
+        refreshed: list[tuple[Region, ...]] = []
+        monkeypatch.setattr(app.chart, "refresh", lambda *regions: refreshed.append(regions))
+        series.append_many([2001], [2.1234], [2.0497])
+        app.chart.show(ChartData(series=series.view()))
+        await pilot.pause()
+        (regions,) = refreshed
+        assert 0 in {region.y for region in regions}
+        assert len(regions) < app.chart.content_size.height
+
+
+async def test_labels_are_never_markup() -> None:
+    app = ChartApp()
+    label = "[bold red]x[/] [@click=app.quit]quit[/] \x1b]0;title\x07"
+    async with app.run_test(size=(120, 24)) as pilot:
+        marks = (Mark(step=100, label=label, kind=MarkKind.PHASE),)
+        app.chart.show(ChartData(series=history().view(), marks=marks))
+        await pilot.pause()
+        row = on_screen(app.chart)[1]
+        assert "[bold red]x[/] [@click=app.quit]quit[/] ]0;title" in row
+        assert row.isprintable()
+
+
+async def test_ascii_glyphs_reach_the_screen() -> None:
+    app = ChartApp(ASCII)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.show(ChartData(series=history().view()))
+        await pilot.pause()
+        assert on_screen(app.chart) == drawn(app.chart, ASCII)
+        assert all(row.isascii() for row in on_screen(app.chart))
+
+
+def test_environment_chooses_the_glyphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANDREA_ASCII", "1")
+    assert LossChart()._glyphs is ASCII
+
+
+async def test_any_size_from_one_cell_up_is_drawn() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        marks = (Mark(step=100, label="phase 2", kind=MarkKind.PHASE),)
+        app.chart.show(ChartData(series=history().view(), marks=marks))
+        for size in ((1, 1), (3, 3), (4, 3), (20, 5), (26, 8), (300, 100), (3, 50), (80, 24)):
+            await pilot.resize_terminal(*size)
+            assert on_screen(app.chart) == drawn(app.chart)
+
+
+@pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "solarized-light", "nord"])
+async def test_every_ink_stands_out_from_the_background(theme: str) -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.theme = theme
+        await pilot.pause()
+        for ink in (Ink.RAW, Ink.SMOOTH, Ink.PHASE, Ink.RESTART, Ink.TEXT):
+            style = app.chart.get_component_rich_style(f"loss-chart--{ink.name.lower()}")
+            assert style.color is not None
+            assert style.bgcolor is not None
+            colour, background = map(Color.from_rich_color, (style.color, style.bgcolor))
+            difference = abs(colour.brightness - background.brightness)
+            assert difference > 0.2, f"{ink.name} on {theme}"
+
+
+async def test_no_color_shows_the_same_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.show(ChartData(series=history().view()))
+        await pilot.pause()
+        assert on_screen(app.chart) == drawn(app.chart)
+        assert "loss" in app.export_screenshot()
+
+
+def test_bindings_have_ids_and_tooltips() -> None:
+    bindings = [binding for binding in LossChart.BINDINGS if isinstance(binding, Binding)]
+    assert len(bindings) == len(LossChart.BINDINGS)
+    assert all(binding.id and binding.tooltip for binding in bindings)

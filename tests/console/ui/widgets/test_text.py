@@ -1,0 +1,45 @@
+"""Pieces that widgets write with."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from textual.content import Content
+
+from console.ui.widgets.text import Piece, bar, columns_within, foreign, left, levels, line, right
+
+
+@given(st.text(), st.integers(min_value=0, max_value=30))
+def test_columns_are_exactly_as_wide_as_asked_whatever_is_in_them(text: str, width: int) -> None:
+    assert cell_len(left(foreign(text), width)) == width
+    assert cell_len(right(foreign(text), width)) == width
+
+
+@given(st.text())
+def test_foreign_text_is_one_printable_line(text: str) -> None:
+    assert foreign(text).isprintable()
+
+
+def test_the_highest_rank_is_left_out_first_and_the_lowest_never() -> None:
+    pieces = [Piece(content=Content(word), rank=rank) for word, rank in [("aa", 0), ("bb", 2)]]
+    pieces.append(Piece(content=Content("cc"), rank=1))
+    assert line(pieces, 12, gap=1).plain == "aa bb cc"
+    assert line(pieces, 7, gap=1).plain == "aa cc"
+    assert line(pieces, 2, gap=1).plain == "aa"
+    assert line(pieces, 1, gap=1).plain == "…"
+
+
+def test_a_bar_is_full_only_to_its_share() -> None:
+    assert bar(0.5, 4) == ("━━", "──")
+    assert bar(-1.0, 4) == ("", "────")
+    assert bar(9.0, 4) == ("━━━━", "")
+
+
+def test_levels_span_the_range_and_keep_to_it() -> None:
+    assert levels([0.0, 50.0, 100.0, 900.0, -5.0], 0.0, 100.0) == "▁▅██▁"
+
+
+def test_columns_that_stand_last_are_given_up_first() -> None:
+    columns = (("a", 4), ("b", 4), ("c", 4))
+    assert columns_within(columns, 12) == columns
+    assert columns_within(columns, 11) == columns[:2]
+    assert columns_within(columns, 0) == columns[:1]

@@ -1,0 +1,115 @@
+"""A run's state for scripts."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from console.verbs.status import as_json, as_text, exit_code_of
+from console.view.run_view import Audit, CheckpointRow, LossPoint, RunView, Severity, Status
+from trainer.rundir.state import ENDED, Replay
+
+TRAINING = Status(word="training")
+VIEW = RunView(
+    name="v3",
+    path=Path("runs/v3"),
+    status=TRAINING,
+    is_running=True,
+    pid=7,
+    step=112_700,
+    total_steps=200_000,
+    last=LossPoint(step=112_700, loss=2.5, ema=2.6),
+    steps_per_minute=6.0,
+    eta_seconds=873_000.0,
+    checkpoints=(
+        CheckpointRow(
+            step=112_700,
+            name="step_112700.bin",
+            n_bytes=1_441_529_864,
+            modified=0.0,
+            audit=Audit(step=112_700, checkpoint="step_112700.bin", score=61.3, val_loss=2.7),
+        ),
+    ),
+    checkpoint_bytes=1_441_529_864,
+    free_bytes=300_000_000_000,
+)
+NEW = RunView(name="new", path=Path("new"), status=Status(word="not running"), is_running=False)
+
+
+def test_json_has_the_contracts_keys_and_nothing_else() -> None:
+    assert as_json(VIEW) == {
+        "run": "v3",
+        "state": "training",
+        "pid": 7,
+        "step": 112_700,
+        "total_steps": 200_000,
+        "loss": 2.5,
+        "ema": 2.6,
+        "steps_per_minute": 6.0,
+        "eta_seconds": 873_000.0,
+        "phase": 1,
+        "checkpoints": {
+            "count": 1,
+            "bytes": 1_441_529_864,
+            "newest": {
+                "step": 112_700,
+                "file": "step_112700.bin",
+                "bytes": 1_441_529_864,
+                "score": 61.3,
+                "val_loss": 2.7,
+            },
+        },
+        "disk": {"free_bytes": 300_000_000_000, "full_in_seconds": None},
+        "alarms": [],
+    }
+
+
+@pytest.mark.parametrize("word", sorted(ENDED))
+def test_json_tells_ends_apart_that_have_one_exit_code(word: str) -> None:
+    assert as_json(replace(NEW, status=Status(word=word)))["state"] == word
+
+
+def test_what_is_unknown_is_null() -> None:
+    told = as_json(NEW)
+    assert told["checkpoints"] == {"count": 0, "bytes": 0, "newest": None}
+    assert told["loss"] is told["eta_seconds"] is told["pid"] is None
+    orjson.dumps(told)
+
+
+def test_text_says_the_same_and_can_not_steer_the_terminal() -> None:
+    newest = "newest checkpoint: step_112700.bin, 1.44 GB, score 61.3, val_loss 2.7000"
+    odd = replace(VIEW, alarms=("\x1b[2Jnot saved\nreally",))
+    assert as_text(odd).splitlines() == [
+        "v3: training (pid 7)",
+        "step 112,700 of 200,000 (56.4 %), phase 1, 6.0/min, 10 d 2 h to go",
+        "loss 2.5000, EMA 2.6000",
+        f"{newest}; 1 in all, 1.44 GB",
+        "disk: 300 GB free",
+        "ALARM: \\x1b[2Jnot saved\\x0areally",
+    ]
+    assert "no checkpoint yet" in as_text(NEW)
+
+
+def test_text_explains_a_step_before_the_historys_end() -> None:
+    behind = replace(VIEW, replay=Replay(first_step=112_601, last_step=112_750, proven=100))
+    assert "(56.4 %), phase 1, proving again up to 112,750, 6.0/min" in as_text(behind)
+    ended = replace(behind, is_running=False)
+    assert "phase 1, recorded up to 112,750, to be proven again" in as_text(ended)
+
+
+@pytest.mark.parametrize(
+    ("view", "code"),
+    [
+        (VIEW, 0),
+        (replace(VIEW, status=Status(word="saving", severity=Severity.BUSY)), 0),
+        (replace(VIEW, alarms=("disk almost full",)), 1),
+        (replace(VIEW, status=Status(word="stalled", severity=Severity.ATTENTION)), 1),
+        (replace(NEW, status=Status(word="failed", severity=Severity.BAD)), 1),
+        (replace(NEW, status=Status(word="stopped", severity=Severity.ENDED)), 3),
+        (replace(NEW, status=Status(word="held", severity=Severity.ATTENTION)), 3),
+        (NEW, 3),
+    ],
+)
+def test_exit_codes(view: RunView, code: int) -> None:
+    assert exit_code_of(view) == code

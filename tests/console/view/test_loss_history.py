@@ -1,0 +1,87 @@
+"""Folding the loss history."""
+
+import math
+from typing import Any
+
+import orjson
+
+from console.view.loss_history import History
+from console.view.run_view import LossPoint, Mark, MarkKind
+from trainer.rundir.records.loss_record import LossRecord, read_loss_records
+
+
+def record(step: int, **fields: Any) -> LossRecord:
+    told: dict[str, Any] = {"attempt": 1, "phase": 1, "loss": 5.0, "ema": 5.1, **fields}
+    return LossRecord(step=step, **told)
+
+
+def folded(*records: LossRecord) -> History:
+    history = History()
+    for each in records:
+        history.add([each])
+    return history
+
+
+def test_the_last_record_of_a_step_counts() -> None:
+    history = folded(record(1), record(2), record(2, attempt=2, loss=4.0), record(3, attempt=2))
+    view = history.series.view()
+    assert view.step.tolist() == [1, 2, 3]
+    assert view.loss.tolist() == [5.0, 4.0, 5.0]
+
+
+def test_restarts_and_phases_are_marked_where_they_begin() -> None:
+    history = folded(record(1), record(2), record(3, attempt=2), record(4, attempt=3, phase=2))
+    assert history.marks == (
+        Mark(step=3, kind=MarkKind.RESTART, label="start 2"),
+        Mark(step=4, kind=MarkKind.RESTART, label="start 3"),
+        Mark(step=4, kind=MarkKind.PHASE, label="phase 2"),
+    )
+
+
+def test_a_row_of_losses_that_are_no_numbers_is_one_mark_and_a_replay_takes_it_back() -> None:
+    bad = {"loss": None, "nonfinite": {"loss": "NaN"}}
+    history = folded(record(1), record(2, **bad), record(3, **bad))
+    assert history.marks == (Mark(step=2, kind=MarkKind.NONFINITE, label="NaN"),)
+    assert math.isnan(history.series.view().loss[-1])
+    last = history.last_point()
+    assert last is not None
+    assert (last.loss, last.nonfinite) == (None, "NaN")
+    history.add([record(2)])
+    assert not history.marks
+
+
+def test_marks_and_newest_stay_the_same_objects_until_they_change() -> None:
+    history = folded(record(1), record(2, attempt=2))
+    marks = history.marks
+    history.add([record(3, attempt=2)])
+    assert history.marks is marks
+
+
+def test_records_without_a_usable_step_are_left_out() -> None:
+    odd: list[dict[str, Any]] = [
+        {},
+        {"step": "7"},
+        {"step": -1},
+        {"step": 2**40},
+        {"step": True},
+        {"step": 1.5},
+    ]
+    read = read_loss_records(orjson.dumps([*odd, {"step": 3.0, "loss": "five", "ema": []}]))
+    assert read is not None
+    history = folded(record(2), *read)
+    assert history.series.view().step.tolist() == [2, 3]
+    last = history.last_point()
+    assert last is not None
+    assert (last.step, last.loss, last.ema, last.nonfinite) == (3, None, None, "")
+
+
+def test_a_step_has_the_point_of_its_last_record_and_one_that_is_missing_has_none() -> None:
+    bad = {"loss": None, "nonfinite": {"loss": "NaN"}}
+    history = folded(record(1), record(2, **bad), record(4), record(5, arm="a"))
+    history.add([record(1, attempt=2, loss=4.0)])
+    assert history.point_at(1) == LossPoint(step=1, loss=4.0, ema=5.1)
+    assert history.point_at(2) == LossPoint(step=2, loss=None, ema=5.1)
+    assert history.point_at(3) is None
+    assert history.point_at(4) == LossPoint(step=4, loss=5.0, ema=5.1)
+    assert history.point_at(6) == history.last_point()
+    assert History().point_at(1) is None

@@ -1,0 +1,129 @@
+"""The run's state in words."""
+
+import signal
+from typing import Any
+
+import pytest
+
+from console.process.presence import Liveness, Presence
+from console.view.run_view import Severity
+from console.view.status import Evidence, status_of
+from trainer.rundir.lock import Holder
+from trainer.rundir.state import State
+
+HOLDER = Holder(pid=7, start_time=1, host="here", boot_id="b")
+ALIVE = Presence(liveness=Liveness.ALIVE, holder=HOLDER)
+NOBODY = Presence(liveness=Liveness.NOBODY)
+
+
+def told(presence: Presence, state: State | None, **more: Any) -> tuple[str, str, Severity]:
+    more = {"is_state_current": state is not None, "newest_checkpoint_step": 100, **more}
+    status = status_of(Evidence(presence=presence, state=state, **more))
+    return status.word, status.detail, status.severity
+
+
+@pytest.mark.parametrize(
+    ("doing", "severity"),
+    [
+        ("starting", Severity.BUSY),
+        ("training", Severity.OK),
+        ("sampling", Severity.BUSY),
+        ("saving", Severity.BUSY),
+        ("stopping", Severity.BUSY),
+    ],
+)
+def test_a_live_trainer_is_what_it_says(doing: str, severity: Severity) -> None:
+    assert told(ALIVE, State(doing=doing, detail="d")) == (doing, "d", severity)
+
+
+def test_a_trainer_that_has_told_its_end_but_still_lives_is_stopping() -> None:
+    assert told(ALIVE, State(doing="stopped"))[0] == "stopping"
+
+
+def test_a_trainer_that_has_not_spoken_yet_is_starting() -> None:
+    old = State(doing="stopped", exit_code=143)
+    assert told(ALIVE, old, is_state_current=False, has_records=True)[0] == "starting"
+    assert told(ALIVE, None)[0] == "starting"
+
+
+def test_a_foreign_trainer_without_state_trains_once_it_records() -> None:
+    assert told(ALIVE, None, has_records=True) == ("training", "", Severity.OK)
+    assert told(ALIVE, State(doing="cooking"), has_records=True)[:2] == ("training", "cooking")
+
+
+def test_a_stall_names_the_last_good_checkpoint() -> None:
+    word, detail, severity = told(
+        ALIVE, State(doing="training"), is_stalled=True, patience_seconds=30
+    )
+    assert (word, severity) == ("stalled", Severity.ATTENTION)
+    assert detail == "nothing for over 30 s while training; last good checkpoint: step 100"
+
+
+def test_a_trainer_that_vanished_has_failed() -> None:
+    word, detail, severity = told(NOBODY, State(doing="training"))
+    assert (word, severity) == ("failed", Severity.BAD)
+    assert "vanished while training" in detail
+    assert "last good checkpoint: step 100" in detail
+
+
+@pytest.mark.parametrize(
+    ("code", "doing", "word", "severity"),
+    [
+        (0, "finished", "finished", Severity.ENDED),
+        (143, "stopped", "stopped", Severity.ENDED),
+        (130, "stopped", "stopped", Severity.ENDED),
+        (10, "held", "held", Severity.ATTENTION),
+        (3, "failed", "failed", Severity.BAD),
+        (6, "failed", "failed", Severity.BAD),
+    ],
+)
+def test_a_told_end_is_believed(code: int, doing: str, word: str, severity: Severity) -> None:
+    state = State(doing=doing, exit_code=code, reason="because")
+    told_word, detail, told_severity = told(NOBODY, state)
+    assert (told_word, told_severity) == (word, severity)
+    assert detail.startswith("because")
+
+
+def test_a_child_that_was_killed_says_by_what_in_the_words_of_one_only_watched() -> None:
+    exit_code = -int(signal.SIGKILL)
+    word, detail, _ = told(NOBODY, State(doing="training"), child_exit=exit_code)
+    assert word == "failed"
+    words = "the trainer vanished while training ({}); last good checkpoint: step 100"
+    assert detail == words.format("killed by SIGKILL")
+    assert told(NOBODY, State(doing="training"))[1] == words.format("killed?")
+    assert told(NOBODY, None, child_exit=exit_code)[1].startswith("killed by SIGKILL; last good")
+
+
+def test_a_child_that_refused_to_start_says_why_from_its_log() -> None:
+    stale = State(doing="stopped", exit_code=143)
+    word, detail, _ = told(
+        NOBODY, stale, is_state_current=False, child_exit=2, last_log_line="train.lr: no such"
+    )
+    assert word == "failed"
+    assert "train.lr: no such" in detail
+
+
+def test_a_run_that_nobody_trains_is_not_running() -> None:
+    assert told(NOBODY, None)[:2] == ("not running", "not started yet")
+    assert told(NOBODY, None, has_records=True)[:2] == ("not running", "it has been trained before")
+
+
+def test_what_a_dead_trainer_left_behind_is_bad() -> None:
+    orphaned = Presence(liveness=Liveness.ORPHANED, holder=HOLDER)
+    assert told(orphaned, State(doing="training"))[0] == "failed"
+
+
+def test_an_unknown_exit_code_is_a_failure() -> None:
+    assert told(NOBODY, None, child_exit=77)[0] == "failed"
+
+
+def test_what_comes_is_told_of_a_crash_only() -> None:
+    for presence, state, outlook in (
+        (NOBODY, State(doing="training"), "starts again"),
+        (NOBODY, State(doing="stopped", exit_code=143), ""),
+        (ALIVE, State(doing="training"), ""),
+    ):
+        evidence = Evidence(
+            presence=presence, state=state, is_state_current=True, outlook="starts again"
+        )
+        assert status_of(evidence).outlook == outlook

@@ -1,0 +1,1 @@
+"""What the loop leaves on disk: checkpoints, history, state."""

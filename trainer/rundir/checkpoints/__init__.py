@@ -1,0 +1,1 @@
+"""The checkpoint files: their format, which stay, which go."""

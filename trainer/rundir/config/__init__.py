@@ -1,0 +1,1 @@
+"""A run's settings: `run.toml`, presets, policies, and how a run is made."""

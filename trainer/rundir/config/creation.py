@@ -1,0 +1,156 @@
+"""Making a new run directory: `run.toml` appears whole, once, or not at all."""
+
+import contextlib
+import difflib
+import glob
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+from trainer.rundir.atomic import create_exclusively
+from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
+from trainer.rundir.config.run_toml import load_settings, render_new_run
+from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.sources.documents import SourceError, require_text
+
+_LOOKED_INTO_FILES = 100
+"""Of a source, when a run is made: a moment's work. The start looks into all."""
+
+
+def ensure_run(
+    path: Path,
+    *,
+    preset: str | None = None,
+    sources: Mapping[str, str] | None = None,
+    command: tuple[str, ...] = (),
+) -> tuple[RunDirectory, bool]:
+    """The run at `path`, made if it isn't there; and whether it was made now.
+
+    `sources` are name → path or glob, kept absolute so that the run doesn't depend on where it
+    is resumed from. Raises `SettingsError`; nothing half-made stays then.
+    """
+    run = RunDirectory(path)
+    paths = {name: _absolute(source) for name, source in (sources or {}).items()}
+    try:
+        if not run.settings.exists() and _make(run, preset, paths, command):
+            return run, True
+    except OSError as error:
+        raise SettingsError(f"{path}: a run can't be made there: {error.strerror}") from error
+    _check_same(run, preset, paths, command)
+    return run, False
+
+
+def _make(
+    run: RunDirectory, preset: str | None, paths: Mapping[str, str], command: tuple[str, ...]
+) -> bool:
+    """Whether this call made it; `False`: another one was quicker."""
+    if preset is not None and preset not in PRESETS:
+        raise SettingsError(f"--preset: {preset!r} is none of {', '.join(PRESETS)}")
+    for name, path in paths.items():
+        _check_source(name, path)
+    sources = {name: SourceSettings(path=p) for name, p in (paths or DEFAULT_SOURCES).items()}
+    text = render_new_run(preset or "demo", sources, command)
+    _check_empty(run)
+    missing = [folder for folder in (run.path, *run.path.parents) if not folder.exists()]
+    try:
+        run.path.mkdir(parents=True, exist_ok=True)
+        create_exclusively(run.settings, text.encode())
+    except OSError as error:
+        if isinstance(error, FileExistsError) and run.settings.exists():
+            return False
+        for folder in missing:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        if isinstance(error, FileExistsError):
+            raise SettingsError(f"{run.path}: is a file; a run is a directory") from None
+        raise
+    return True
+
+
+def _check_empty(run: RunDirectory) -> None:
+    """A new run takes a directory of its own, and never the place of one that lost `run.toml`."""
+    if not run.path.is_dir():
+        return
+    if run.loss.exists() or next(run.path.glob("step_*.bin"), None):
+        raise SettingsError(
+            f"{run.settings}: is missing from a run that was trained; bring it back from a backup"
+            " (.state.json and archive/ hold the settings too)"
+        )
+    own = {run.log.name, run.actions.name, run.lock.name}
+    is_empty = all(path.name in own or _is_partial(path) for path in run.path.iterdir())
+    if not is_empty and not run.settings.exists():
+        raise SettingsError(f"{run.path}: is not empty and no run; name a new directory")
+
+
+def _is_partial(path: Path) -> bool:
+    """What a creation that was killed left behind."""
+    return path.name.endswith(".partial")
+
+
+def _check_same(
+    run: RunDirectory, preset: str | None, paths: Mapping[str, str], command: tuple[str, ...]
+) -> None:
+    """The command that made a run resumes it; one that asks for something else is refused."""
+    settings = load_settings(run.settings)
+    if preset is not None and preset != settings.preset:
+        raise SettingsError(
+            f"--preset {preset}: {run.path} was made with preset {settings.preset!r}"
+            f" and keeps it; for another one name another run directory"
+        )
+    for name, path in paths.items():
+        if name not in settings.sources or settings.sources[name].path != path:
+            raise SettingsError(
+                f"--source {name}={path}: not so in {run.settings};"
+                " the sources of a run change by a pivot only"
+            )
+    if command and command != settings.trainer.command:
+        raise SettingsError(f"{' '.join(command)}: trainer.command is another in {run.settings}")
+
+
+def _absolute(path: str) -> str:
+    if path.startswith("python:") or not path.strip():
+        return path
+    here = str(Path.cwd())
+    base = Path(glob.escape(here) if glob.has_magic(path) else here)
+    try:
+        return str(base / Path(path).expanduser())
+    except RuntimeError:  # no such user: a name that begins with ~
+        return str(base / path)
+
+
+def _check_source(name: str, path: str) -> None:
+    source = f"--source {name}={path}"
+    if path.startswith("python:"):
+        known = list(DEFAULT_SOURCES.values())
+        if path not in known:
+            nearest = difflib.get_close_matches(path, known, n=1, cutoff=0.4)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(known)}"
+            raise SettingsError(f"{source}: no such source; {hint}")
+    elif not name or not path.strip():
+        raise SettingsError(f"{source}: write it as NAME=PATH")
+    elif Path(path).is_dir():
+        raise SettingsError(f"{source}: is a folder; write {path}/**/*.txt for the files in it")
+    else:
+        _check_files(source, path)
+
+
+def _check_files(source: str, path: str) -> None:
+    files = list(islice(_matching(path), _LOOKED_INTO_FILES))
+    if not files:
+        raise SettingsError(f"{source}: no such file; check the path or the glob")
+    for file in files:
+        try:
+            require_text(file)
+        except SourceError as error:
+            raise SettingsError(f"{source}: {error}") from error
+
+
+def _matching(pattern: str) -> Iterator[Path]:
+    if Path(pattern).is_file():
+        yield Path(pattern)
+        return
+    # unlike Path.glob, this takes what the trainer takes: absolute patterns, no hidden files
+    found = map(Path, glob.iglob(pattern, recursive=True))  # noqa: PTH207
+    yield from (path for path in found if path.is_file())

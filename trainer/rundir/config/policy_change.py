@@ -1,0 +1,237 @@
+"""What a pivot changes in `run.toml`: read from a policy file, merged by name, shown as a diff.
+
+A policy file holds only what is to be another:
+
+    note = "the docstrings repeat themselves"
+    remove = ["repo-docstrings"]
+    [policy.stdlib-code]
+    cap = 0.4
+    [sources.letters]
+    path = "letters/*.txt"
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.items import Table
+
+from trainer.rundir.config.run_toml import flat_settings, parse_settings
+from trainer.rundir.config.settings import ArmPolicy, Settings, SourceSettings
+from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.sources.documents import PYTHON, naming, source_stamp
+
+_KEYS = ("note", "remove", "policy", "sources")
+CHANGED_BY_PIVOT = ("sources.", "policy.")
+"""What a pivot may change, by the beginning of the settings' names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """New bounds of an arm; None leaves one as it is."""
+
+    floor: float | None = None
+    cap: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChange:
+    """What is to be another: bounds by source, sources to add, sources to remove, and why."""
+
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    added: Mapping[str, SourceSettings] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    note: str = ""
+
+
+def load_policy_file(path: Path) -> PolicyChange:
+    """Read a policy file; relative paths of sources are taken from the file's folder.
+
+    Raises `SettingsError` that names the file and the key.
+    """
+    try:
+        written = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path}: not valid TOML: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: can't be read: {error}") from error
+    try:
+        change = _parse(written)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+    added = {name: anchored(source, path.parent) for name, source in change.added.items()}
+    return replace(change, added=added)
+
+
+def anchored(source: SourceSettings, folder: Path) -> SourceSettings:
+    """The source with a path that means the same from everywhere."""
+    if source.path.startswith(PYTHON):
+        return source
+    return replace(source, path=str(folder.absolute() / Path(source.path).expanduser()))
+
+
+def apply_change(text: str, change: PolicyChange) -> str:
+    """The text of `run.toml` with the change merged in by name; comments and order stay.
+
+    Raises `SettingsError` that names the key: an unknown source (with the nearest name), one
+    that is there already, floor over cap, all caps 0, no source left.
+    """
+    before = parse_settings(text)
+    _check_names(before, change)
+    document = tomlkit.parse(text)
+    sources, policy = _table(document, "sources"), _table(document, "policy")
+    if not sources:  # silent in the text: the preset's default sources
+        for name, source in before.sources.items():
+            sources[name] = _source_table(source)
+    for name in change.removed:
+        sources.pop(name)
+        policy.pop(name, None)
+    for name, source in change.added.items():
+        sources[name] = _source_table(source)
+    for name, bounds in change.bounds.items():
+        _set_bounds(name, _table(policy, name), bounds)
+    after = tomlkit.dumps(document)
+    parse_settings(after)
+    return after
+
+
+def check_sources(settings: Settings, base: Path) -> None:
+    """Raise `SettingsError` where a source has no file; cheap: no text is read."""
+    for name, source in settings.sources.items():
+        with naming(name):
+            source_stamp(source, base)
+
+
+def require_policy_only(old: Settings, new: Settings) -> None:
+    """Raise `SettingsError` where anything but sources and policy differs."""
+    before, after = flat_settings(old), flat_settings(new)
+    others = [
+        name
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name) and not name.startswith(CHANGED_BY_PIVOT)
+    ]
+    if others:
+        raise SettingsError(
+            f"{', '.join(others)}: a pivot changes sources and policy only; for other settings"
+            " make a fork, or edit run.toml while the run is stopped"
+        )
+
+
+def diff_texts(old: str, new: str) -> tuple[str, ...]:
+    """The lines of a unified diff of `run.toml`; none if the texts are equal."""
+    lines = difflib.unified_diff(
+        old.splitlines(), new.splitlines(), "run.toml", "run.toml, new", lineterm=""
+    )
+    return tuple(lines)
+
+
+def _parse(written: Mapping[str, Any]) -> PolicyChange:
+    for key in written:
+        if key not in _KEYS:
+            raise SettingsError(f"{key}: {_unknown('key', key, _KEYS)}")
+    removed = written.get("remove", [])
+    if not isinstance(removed, list) or not all(isinstance(name, str) for name in removed):
+        raise SettingsError('remove: write it as a list of names: remove = ["NAME"]')
+    note = written.get("note", "")
+    if not isinstance(note, str):
+        raise SettingsError(f"note: {note!r} is not a string")
+    return PolicyChange(
+        bounds={name: _bounds(name, table) for name, table in _tables(written, "policy")},
+        added={name: _source(name, table) for name, table in _tables(written, "sources")},
+        removed=tuple(removed),
+        note=note,
+    )
+
+
+def _tables(written: Mapping[str, Any], section: str) -> list[tuple[str, dict[str, Any]]]:
+    tables = written.get(section, {})
+    if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
+        raise SettingsError(f"{section}: write it as tables: [{section}.NAME]")
+    return list(tables.items())
+
+
+def _bounds(name: str, table: Mapping[str, Any]) -> Bounds:
+    where = f"policy.{name}"
+    _check_keys(table, ("floor", "cap"), where)
+    for key, value in table.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SettingsError(f"{where}.{key}: {value!r} is not a number")
+    return Bounds(**{key: float(value) for key, value in table.items()})
+
+
+def _source(name: str, table: Mapping[str, Any]) -> SourceSettings:
+    where = f"sources.{name}"
+    _check_keys(table, ("path", "field"), where)
+    for key, value in table.items():
+        if not isinstance(value, str):
+            raise SettingsError(f"{where}.{key}: {value!r} is not a string")
+    if "path" not in table:
+        raise SettingsError(f"{where}.path: is missing")
+    try:
+        return SourceSettings(**table)
+    except SettingsError as error:
+        raise SettingsError(str(error).replace("sources.*", where)) from error
+
+
+def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise SettingsError(f"{where}.{key}: {_unknown('key', key, known)}")
+
+
+def _check_names(before: Settings, change: PolicyChange) -> None:
+    known = tuple(before.sources)
+    for name in change.removed:
+        if name not in known:
+            raise SettingsError(f"remove: {name}: {_unknown('source', name, known)}")
+        if name in change.added or name in change.bounds:
+            raise SettingsError(f"remove: {name}: is given a source or bounds, too; choose one")
+    for name in change.added:
+        if name in known:
+            raise SettingsError(
+                f"sources.{name}: is there already; remove it and add the text under another name,"
+                " for rows given are counted by name"
+            )
+    after = tuple(name for name in (*known, *change.added) if name not in change.removed)
+    if not after:
+        raise SettingsError("remove: no source is left to train on; keep or add one")
+    for name in change.bounds:
+        if name not in after:
+            raise SettingsError(f"policy.{name}: {_unknown('source', name, after)}")
+
+
+def _unknown(what: str, name: str, known: tuple[str, ...]) -> str:
+    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(known)}"
+    return f"no such {what}; {hint}"
+
+
+def _table(parent: Any, name: str) -> Any:
+    if name not in parent:
+        is_super = name in ("sources", "policy")
+        parent[name] = tomlkit.table(is_super_table=is_super)
+    return parent[name]
+
+
+def _source_table(source: SourceSettings) -> Table:
+    table = tomlkit.table()
+    table["path"] = source.path
+    if source.field != SourceSettings(path=source.path).field:
+        table["field"] = source.field
+    table.add(tomlkit.nl())
+    return table
+
+
+def _set_bounds(name: str, table: Any, bounds: Bounds) -> None:
+    for key in ("floor", "cap"):
+        value = getattr(bounds, key)
+        if value is not None:
+            table[key] = value
+    try:  # here, where the arm's name is known
+        ArmPolicy(floor=float(table.get("floor", 0.0)), cap=float(table.get("cap", 1.0)))
+    except SettingsError as error:
+        raise SettingsError(str(error).replace("policy.*", f"policy.{name}")) from error

@@ -1,0 +1,206 @@
+"""`run.toml` and the settings: reading with errors that help, writing a new run's file."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, asdict, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_origin, get_type_hints
+
+import orjson
+
+from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
+from trainer.rundir.config.settings import ArmPolicy, Settings, SourceSettings
+from trainer.rundir.outcomes import SettingsError
+
+T = TypeVar("T")
+
+
+def load_settings(path: Path) -> Settings:
+    """Read and validate `run.toml`; `SettingsError` names file, setting and mend."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        msg = f"{path}: not there; `andrea-console {path.parent}` makes a new run"
+        raise SettingsError(msg) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: can't be read: {error}") from error
+    try:
+        return parse_settings(text)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: not valid TOML: {error}") from error
+
+
+def parse_settings(text: str) -> Settings:
+    """Settings from the text of a `run.toml`; `SettingsError`, or what `tomllib` raises."""
+    written = tomllib.loads(text)
+    _check_keys(written, [item.name for item in fields(Settings)], "")
+    preset = written.get("preset", "demo")
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise SettingsError(f"preset: {preset!r} is none of {', '.join(PRESETS)}")
+    values: dict[str, Any] = {"preset": preset}
+    if "seed" in written:
+        values["seed"] = _convert(int, written["seed"], "seed")
+    hints = get_type_hints(Settings)
+    for section in ("model", "train", "optimizer", "checkpoint", "audit", "trainer"):
+        table = _table(written, section)
+        merged = {**PRESETS[preset].get(section, {}), **table}
+        values[section] = _build(hints[section], merged, section)
+    values["sources"] = _sources(written)
+    values["policy"] = _policies(written, values["sources"])
+    return Settings(**values)
+
+
+def _sources(written: Mapping[str, Any]) -> dict[str, SourceSettings]:
+    tables = _table(written, "sources")
+    if not tables:
+        return {name: SourceSettings(path=path) for name, path in DEFAULT_SOURCES.items()}
+    if "" in tables:
+        raise SettingsError('sources."": a source needs a name')
+    return {
+        name: _build(SourceSettings, _table(tables, name, "sources."), f"sources.{name}")
+        for name in tables
+    }
+
+
+def _policies(
+    written: Mapping[str, Any], sources: Mapping[str, SourceSettings]
+) -> dict[str, ArmPolicy]:
+    tables = _table(written, "policy")
+    _check_keys(tables, list(sources), "policy.", what="source")
+    return {
+        name: _build(ArmPolicy, _table(tables, name, "policy."), f"policy.{name}")
+        for name in tables
+    }
+
+
+def _table(written: Mapping[str, Any], name: str, prefix: str = "") -> dict[str, Any]:
+    table = written.get(name, {})
+    if not isinstance(table, dict):
+        raise SettingsError(f"{prefix}{name}: write it as a table: [{prefix}{name}]")
+    return table
+
+
+def _check_keys(table: Iterable[str], known: list[str], prefix: str, what: str = "setting") -> None:
+    for key in table:
+        if key in known:
+            continue
+        nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        hint = f"did you mean {prefix}{nearest[0]}?" if nearest else f"known: {', '.join(known)}"
+        raise SettingsError(f"{prefix}{key}: no such {what}; {hint}")
+
+
+def _build(kind: type[T], table: Mapping[str, Any], section: str) -> T:
+    known = fields(kind)  # type: ignore[arg-type]
+    _check_keys(table, [item.name for item in known], f"{section}.")
+    for item in known:
+        if item.name not in table and item.default is MISSING:
+            raise SettingsError(f"{section}.{item.name}: is missing")
+    hints = get_type_hints(kind)
+    values = {key: _convert(hints[key], value, f"{section}.{key}") for key, value in table.items()}
+    try:
+        return kind(**values)
+    except SettingsError as error:
+        generic = section.partition(".")[0]
+        raise SettingsError(str(error).replace(f"{generic}.*", section)) from error
+
+
+def _convert(hint: Any, value: Any, setting: str) -> Any:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise SettingsError(f"{setting}: more than 64 bits")
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if get_origin(hint) is tuple:
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise SettingsError(f"{setting}: {value!r} is not a list of strings")
+    if isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
+        return value
+    words = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+    raise SettingsError(f"{setting}: {value!r} is not {words[hint]}")
+
+
+def flat_settings(settings: Settings) -> dict[str, Any]:
+    """Every setting by its dotted name, for comparing two starts: `train.batch_tokens`."""
+    return dict(_flatten(asdict(settings), ""))
+
+
+def _flatten(tree: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", list(value) if isinstance(value, tuple) else value
+
+
+_COMMENTS = {
+    "train.batch_tokens": "tokens a step",
+    "train.micro_batch": "rows a forward pass",
+    "train.device": "auto | cpu | cuda | cuda:N",
+    "train.precision": "auto | fp32 | bf16 | fp16 ; weights, m and v are float32 always",
+    "train.compile": "torch.compile, on CUDA",
+    "train.deterministic": "false: faster on CUDA, but a resume is not bit-exact",
+    "checkpoint.every": "checkpoints and sample audits, one to one",
+    "checkpoint.keep_last": "0: keep all. Else: the last N and every keep_every-th",
+    "audit.threshold": "coherence score from 0 to 100",
+    "audit.patience": "audits in a row under the threshold that halt the run; 0: never",
+    "trainer.restart": "true: an open console starts it again after a crash, with pauses",
+}
+
+
+def render_new_run(
+    preset: str, sources: Mapping[str, SourceSettings], command: tuple[str, ...] = ()
+) -> str:
+    """The text of a new run's `run.toml`: every setting in sight, parsed back once as a check."""
+    named = {name: _source_table(source) for name, source in sources.items()}
+    start = f"preset = {_toml(preset)}\n" + "".join(
+        _render(f"sources.{n}", t) for n, t in named.items()
+    )
+    settings = asdict(parse_settings(start))
+    parts = [
+        "# The settings of this run. Written when it was made; changed by a pivot only.\n",
+        f"preset = {_toml(preset)}\nseed = {settings['seed']}\n",
+    ]
+    parts += [
+        _render(section, settings[section])
+        for section in ("model", "train", "optimizer", "checkpoint", "audit")
+    ]
+    trainer: dict[str, Any] = {"command": list(command)} if command else {}
+    parts.append(_render("trainer", {**trainer, "restart": settings["trainer"]["restart"]}))
+    parts += [_render(f"sources.{name}", table) for name, table in named.items()]
+    parts += [_render(f"policy.{name}", asdict(ArmPolicy())) for name in named]
+    text = "\n".join(parts)
+    parse_settings(text)
+    return text
+
+
+def _source_table(source: SourceSettings) -> dict[str, str]:
+    has_field = source.field != SourceSettings(path=source.path).field
+    return asdict(source) if has_field else {"path": source.path}
+
+
+def _render(section: str, table: Mapping[str, Any]) -> str:
+    head, _, name = section.partition(".")
+    title = f"{head}.{_toml_key(name)}" if name else head
+    lines = [f"[{title}]"]
+    for key, value in table.items():
+        comment = _COMMENTS.get(f"{section}.{key}")
+        lines.append(f"{key} = {_toml(value)}" + (f"  # {comment}" if comment else ""))
+    return "\n".join(lines) + "\n"
+
+
+def _toml_key(name: str) -> str:
+    is_bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+    return name if is_bare else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    """A TOML value: JSON's strings (but for DEL), lists, booleans and numbers are TOML's too."""
+    if isinstance(value, float):
+        return repr(value)
+    try:
+        return orjson.dumps(value).decode().replace("\x7f", "\\u007f")
+    except TypeError:
+        raise SettingsError(f"{value!r}: run.toml can't hold it: not valid UTF-8") from None

@@ -1,0 +1,243 @@
+"""The run's settings: a tree of frozen dataclasses, each validated when it is made."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trainer.rundir.checkpoints.checkpoint import INT32_MAX
+from trainer.rundir.outcomes import SettingsError
+
+PRECISIONS = ("auto", "fp32", "bf16", "fp16")
+_DEVICE = re.compile(r"auto|cpu|cuda(:[0-9]+)?")
+
+
+def _require(condition: bool, setting: str, message: str) -> None:
+    if not condition:
+        raise SettingsError(f"{setting}: {message}")
+
+
+def _require_positive(section: str, **values: float) -> None:
+    for name, value in values.items():
+        is_fine = 0 < value < math.inf
+        _require(is_fine, f"{section}.{name}", f"{value} is not a finite number above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """The shape of the model."""
+
+    vocab_size: int
+    context: int
+    """Tokens a row; also the number of learned positions."""
+    layers: int
+    heads: int
+    width: int
+
+    def __post_init__(self) -> None:
+        _require_positive(
+            "model",
+            vocab_size=self.vocab_size,
+            context=self.context,
+            layers=self.layers,
+            heads=self.heads,
+            width=self.width,
+        )
+        _require(self.vocab_size > 256, "model.vocab_size", "must be over 256 (bytes + separator)")
+        _require(
+            self.width % self.heads == 0,
+            "model.width",
+            f"{self.width} is not a multiple of model.heads = {self.heads}",
+        )
+        _require(
+            self.n_params <= INT32_MAX,
+            "model",
+            f"{self.n_params:,} parameters are more than a checkpoint can hold ({INT32_MAX:,})",
+        )
+
+    @property
+    def n_params(self) -> int:
+        """Number of parameters: embeddings, 12·width² a layer, head."""
+        embeddings = (self.vocab_size + self.context) * self.width
+        return embeddings + self.layers * 12 * self.width**2 + self.vocab_size * self.width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainSettings:
+    """How many steps of how many tokens, on what."""
+
+    total_steps: int
+    batch_tokens: int
+    """Tokens a step."""
+    micro_batch: int
+    """Rows of one forward pass; gradients are accumulated up to `batch_tokens`."""
+    device: str = "auto"
+    precision: str = "auto"
+    """Of the forward and backward pass; weights, m and v are float32 always."""
+    compile: bool = False
+    """torch.compile, on CUDA only."""
+    deterministic: bool = True
+    """Kernels that give the same bits each time; without it a resume is not bit-exact."""
+
+    def __post_init__(self) -> None:
+        _require_positive(
+            "train",
+            total_steps=self.total_steps,
+            batch_tokens=self.batch_tokens,
+            micro_batch=self.micro_batch,
+        )
+        _require(
+            self.total_steps <= INT32_MAX,
+            "train.total_steps",
+            f"{self.total_steps:,} is more than a checkpoint can tell ({INT32_MAX:,})",
+        )
+        _require(
+            bool(_DEVICE.fullmatch(self.device)),
+            "train.device",
+            f"{self.device!r} is none of auto, cpu, cuda, cuda:N",
+        )
+        _require(
+            self.precision in PRECISIONS,
+            "train.precision",
+            f"{self.precision!r} is none of {', '.join(PRECISIONS)}",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerSettings:
+    """AdamW and its learning-rate schedule."""
+
+    lr: float
+    min_lr: float
+    warmup_steps: int
+    weight_decay: float = 0.1
+    max_grad_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require_positive("optimizer", lr=self.lr, max_grad_norm=self.max_grad_norm)
+        _require(
+            0 <= self.min_lr <= self.lr,
+            "optimizer.min_lr",
+            f"{self.min_lr} is not between 0 and optimizer.lr = {self.lr}",
+        )
+        _require(self.warmup_steps >= 0, "optimizer.warmup_steps", "is below 0")
+        _require(
+            self.weight_decay >= 0 and math.isfinite(self.weight_decay),
+            "optimizer.weight_decay",
+            f"{self.weight_decay} is not a number from 0 up",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointSettings:
+    """When checkpoints are written and which are kept."""
+
+    every: int = 100
+    """Steps between checkpoints, and between sample audits: one to one."""
+    keep_last: int = 0
+    """0 keeps all; else the last N stay, and every `keep_every`-th."""
+    keep_every: int = 1000
+
+    def __post_init__(self) -> None:
+        _require(self.every > 0, "checkpoint.every", f"{self.every} is not above 0")
+        _require(self.keep_last >= 0, "checkpoint.keep_last", f"{self.keep_last} is below 0")
+        _require(self.keep_every > 0, "checkpoint.keep_every", f"{self.keep_every} is not above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings:
+    """The sample audit at every checkpoint, and the gate that halts a run by it."""
+
+    tokens: int = 420
+    threshold: float = 30.0
+    """Coherence score (0 to 100) under which an audit counts against the run."""
+    patience: int = 5
+    """Audits in a row under the threshold that halt the run; 0 turns the gate off."""
+
+    def __post_init__(self) -> None:
+        _require(self.tokens > 0, "audit.tokens", f"{self.tokens} is not above 0")
+        _require(0 <= self.threshold <= 100, "audit.threshold", "is not between 0 and 100")
+        _require(self.patience >= 0, "audit.patience", f"{self.patience} is below 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """Where an arm's text comes from."""
+
+    path: str
+    """A file or a glob, `*.jsonl` for JSON lines, or `python:docs|docstrings|code`."""
+    field: str = "text"
+    """The key of the text in JSON lines."""
+
+    def __post_init__(self) -> None:
+        _require(bool(self.path.strip()), "sources.*.path", "is empty")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmPolicy:
+    """Bounds of an arm's weight: 0 ≤ floor ≤ cap."""
+
+    floor: float = 0.0
+    cap: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require(
+            0 <= self.floor <= self.cap and math.isfinite(self.cap),
+            "policy.*",
+            f"floor {self.floor} and cap {self.cap} are not 0 ≤ floor ≤ cap",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainerSettings:
+    """Which engine trains, and what a console does when it crashes."""
+
+    command: tuple[str, ...] = ()
+    """The command that trains; empty: andrea-trainer."""
+    restart: bool = False
+    """An open console starts the trainer again after a crash, with pauses; no weight depends on
+    it, so it may change at any time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything in `run.toml`, with the preset's values where it is silent."""
+
+    preset: str
+    seed: int = 1337
+    model: ModelSettings
+    train: TrainSettings
+    optimizer: OptimizerSettings
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    audit: AuditSettings = AuditSettings()
+    sources: Mapping[str, SourceSettings] = field(default_factory=dict)
+    policy: Mapping[str, ArmPolicy] = field(default_factory=dict)
+    trainer: TrainerSettings = TrainerSettings()
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.seed < 2**31, "seed", f"{self.seed} is not between 0 and 2³¹ - 1")
+        row_tokens = self.train.micro_batch * self.model.context
+        _require(
+            self.train.batch_tokens % row_tokens == 0,
+            "train.batch_tokens",
+            f"{self.train.batch_tokens} is not a multiple of train.micro_batch × model.context"
+            f" = {row_tokens}",
+        )
+        _require(
+            self.optimizer.warmup_steps < self.train.total_steps,
+            "optimizer.warmup_steps",
+            f"{self.optimizer.warmup_steps} is not below train.total_steps"
+            f" = {self.train.total_steps}",
+        )
+        _require(bool(self.sources), "sources", "there is no source to train on")
+        caps = [self.policy.get(name, ArmPolicy()).cap for name in self.sources]
+        _require(max(caps) > 0, "policy", "all caps are 0: no arm could be pulled")
+
+    @property
+    def rows(self) -> int:
+        """Rows of `context` tokens in a step."""
+        return self.train.batch_tokens // self.model.context
+
+    @property
+    def grad_accum_steps(self) -> int:
+        return self.rows // self.train.micro_batch

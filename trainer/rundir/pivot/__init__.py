@@ -1,0 +1,1 @@
+"""A pivot on disk: its journal, and its stages on files."""

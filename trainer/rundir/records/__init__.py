@@ -1,0 +1,1 @@
+"""The sidecars `.loss.json` and `.samples.json`: arrays of records, a line each."""

@@ -1,0 +1,48 @@
+"""Values out of records that anyone may have written: what does not fit is `None`; pure."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from trainer.rundir.checkpoints.checkpoint import INT32_MAX
+
+
+def step_of(record: Mapping[str, Any]) -> int | None:
+    """The record's step: a whole number that a checkpoint's header could hold."""
+    step = record.get("step")
+    if type(step) is not int:
+        step = whole(record, "step")
+    return step if step is not None and 0 <= step <= INT32_MAX else None
+
+
+def whole(record: Mapping[str, Any], key: str) -> int | None:
+    """A whole number within 64 bits, also one written as `5.0`; never a boolean."""
+    value = record.get(key)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if abs(value) < 2**63 else None
+
+
+def number(record: Mapping[str, Any], key: str) -> float | None:
+    """A finite number; never a boolean."""
+    value = record.get(key)
+    if type(value) is not float:  # most are, and a history has hundreds of thousands
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+        value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def words(record: Mapping[str, Any], key: str) -> str:
+    """A text; empty for anything else."""
+    value = record.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def nonfinite(record: Mapping[str, Any], key: str) -> str:
+    """`NaN`, `Infinity` or `-Infinity` where the record names the value so; else empty."""
+    named = record.get("nonfinite")
+    value = words(named, key) if isinstance(named, dict) else ""
+    return value if value in ("NaN", "Infinity", "-Infinity") else ""

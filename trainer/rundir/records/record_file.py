@@ -1,0 +1,289 @@
+"""Append-only JSON arrays: `[`, one record a line, `]`; written, repaired and followed.
+
+At rest the file is one valid JSON document. Appending overwrites the closing bracket only, in
+one write, so its cost does not depend on the file's length and no earlier byte ever changes.
+"""
+
+import contextlib
+import errno
+import gc
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, overload
+
+from trainer.rundir.atomic import sync_directory, write_atomic
+from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.records.record_lines import (
+    Reader,
+    Record,
+    T,
+    encode_record,
+    parse_array,
+    parse_json,
+    parse_lines,
+    read_records,
+    whole_head,
+)
+
+__all__ = [
+    "Loaded",
+    "News",
+    "Record",
+    "RecordArray",
+    "RecordTail",
+    "Repair",
+    "canonical",
+    "load_records",
+    "without_collector",
+]
+
+_OPEN = b"["
+_CLOSE = b"\n]\n"
+_READ_BYTES = 4 << 20
+_MARK_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """What was cut from the end of an array after a crash, and where the bytes are kept."""
+
+    path: Path
+    torn_bytes: int
+    kept_as: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded(Generic[T]):
+    """All whole records of a file, and the offset just behind the last one."""
+
+    records: list[T]
+    end: int
+    size: int
+
+
+@overload
+def load_records(path: Path) -> Loaded[Record]: ...
+@overload
+def load_records(path: Path, read: Reader[T]) -> Loaded[T]: ...
+def load_records(path: Path, read: Reader[Any] = read_records) -> Loaded[Any]:
+    """Read a whole array; records end at the first line that is not whole (see `Loaded.end`).
+
+    A missing or empty file holds no record. Raises `HistoryError` for a file that holds records
+    but is not laid out as an array of one record a line.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        data = b""
+    end = data.rfind(b"}") + 1
+    with without_collector():
+        records = parse_array(data, read)
+    if records is None:
+        records, end = whole_head(data, read)
+        is_head = data.startswith(_OPEN) and parse_json(data[:end] + b"]") is not None
+        if parse_json(data) or (records and not is_head):
+            raise HistoryError(_layout_message(path))
+    return Loaded(records=records, end=end, size=len(data))
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """While hundreds of thousands of objects are made that stay: it doubles the time of 200,000.
+
+    Where they are gone through next, keep it up: the collector's first look is at all of them.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _layout_message(path: Path) -> str:
+    array = f"echo '['; jq -c '.[]' {path.name} | sed '$!s/$/,/'; echo ']'"
+    return (
+        f"{path}: not an array of one record a line; mend it in that directory by:"
+        f" ({array}) >mended && mv mended {path.name}"
+    )
+
+
+class RecordArray:
+    """The writing end of an array; one process at a time (the trainer's lock sees to that)."""
+
+    def __init__(self, path: Path, loaded: Loaded[Any] | None = None) -> None:
+        """Open or make the file and cut a torn tail; raises `OSError` or `HistoryError`.
+
+        `loaded`: what `load_records` gave just now, for a caller that looks before it opens.
+        """
+        self.path = path
+        self.records: list[Record] = []
+        """Those found at opening, in file order, unless the caller had looked before."""
+        if loaded is None:
+            loaded = load_records(path)
+            self.records = loaded.records
+        self.repair: Repair | None = None
+        self.pending: list[bytes] = []
+        """Encoded records that found no room on the disk yet; written before the next one."""
+        self._is_empty = not loaded.records
+        self._end = loaded.end or len(_OPEN)
+        self._durable_end = 0
+        self._must_rewrite = False
+        self._lock = threading.Lock()
+        """Between the loop's appends and a save's sync, which is in a thread."""
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._close_tail(loaded)
+        except OSError:
+            os.close(self._fd)
+            raise
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Append one record; on `OSError` it stays in `pending` and the file as it was."""
+        self.pending.append(encode_record(record))
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what is pending, in one write; raises `OSError` and keeps it if that fails."""
+        if not self.pending:
+            return
+        lead = b"\n" if self._is_empty else b",\n"
+        body = lead + b",\n".join(self.pending)
+        with self._lock:
+            try:
+                written = os.pwrite(self._fd, body + _CLOSE, self._end)
+                if written < len(body) + len(_CLOSE):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+            except OSError:
+                self._restore_close()
+                raise
+            self._end += len(body)
+        self._is_empty = False
+        self.pending.clear()
+
+    def sync(self) -> None:
+        """Make all that was written durable, from any thread; raises `OSError`."""
+        with self._lock:
+            if self._must_rewrite:
+                self._rewrite()
+            end = self._end
+        try:
+            os.fsync(self._fd)
+        except OSError:
+            self._must_rewrite = True
+            raise
+        self._durable_end, self._must_rewrite = end, False
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def _rewrite(self) -> None:
+        """Write the same bytes again: after a failed fsync the kernel takes lost pages for clean,
+        and the next fsync would succeed without them.
+        """
+        n_bytes = self._end + len(_CLOSE) - self._durable_end
+        os.pwrite(self._fd, os.pread(self._fd, n_bytes, self._durable_end), self._durable_end)
+
+    def _restore_close(self) -> None:
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._fd, self._end + len(_CLOSE))
+            os.pwrite(self._fd, _CLOSE, self._end)
+
+    def _close_tail(self, loaded: Loaded[Any]) -> None:
+        tail = os.pread(self._fd, loaded.size - loaded.end, loaded.end)
+        close = _CLOSE if loaded.records else _OPEN + _CLOSE
+        if tail == close:
+            return
+        if tail.strip(b"[], \r\n"):
+            self._keep_torn(tail)
+        os.ftruncate(self._fd, loaded.end)
+        os.pwrite(self._fd, close, loaded.end)
+        os.fsync(self._fd)
+        if not loaded.size:
+            sync_directory(self.path.parent)
+
+    def _keep_torn(self, tail: bytes) -> None:
+        number = 1
+        while (kept := self.path.with_name(f"{self.path.name}.torn-{number}")).exists():
+            number += 1
+        write_atomic(kept, tail)
+        self.repair = Repair(path=self.path, torn_bytes=len(tail), kept_as=kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News(Generic[T]):
+    """What a look at a followed array brought."""
+
+    records: list[T] = field(default_factory=list)
+    is_restarted: bool = False
+    """The file was replaced or cut: all records seen so far are void, these are from the start."""
+    has_more: bool = False
+    """There is more to read at once: the look was bounded."""
+    damaged_lines: int = 0
+    """Lines that can't be read though others follow them."""
+
+
+class RecordTail(Generic[T]):
+    """The reading end: each look brings the whole records that are new, however long the file."""
+
+    @overload
+    def __init__(self: "RecordTail[Record]", path: Path) -> None: ...
+    @overload
+    def __init__(self, path: Path, read: Reader[T]) -> None: ...
+    def __init__(self, path: Path, read: Reader[Any] = read_records) -> None:
+        self.path = path
+        self._read = read
+        self._offset = 0
+        self._mark = b""
+        """The bytes just before the offset: while they stand there, it is the file known."""
+        self._identity: tuple[int, int] | None = None
+
+    def look(self, max_bytes: int = _READ_BYTES) -> News[T]:
+        """Read on from the last whole record; a torn, missing or unreadable file is no error."""
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                return self._look(file.fileno(), max_bytes)
+        except OSError:
+            is_restarted = self._offset > 0
+            self._offset, self._mark, self._identity = 0, b"", None
+            return News(is_restarted=is_restarted)
+
+    def _look(self, fd: int, max_bytes: int) -> News[T]:
+        stat = os.fstat(fd)
+        is_restarted = self._is_another(fd, (stat.st_dev, stat.st_ino))
+        if is_restarted:
+            self._offset, self._mark = 0, b""
+        self._identity = (stat.st_dev, stat.st_ino)
+        while True:
+            data = os.pread(fd, max_bytes, self._offset)
+            records, end, damaged = parse_lines(data, self._read)
+            if records or len(data) < max_bytes:
+                break
+            max_bytes *= 2  # a record, or a damaged part, longer than the window
+        if records:
+            self._offset += end
+            self._mark = data[max(end - _MARK_BYTES, 0) : end]
+        return News(
+            records=records,
+            is_restarted=is_restarted,
+            has_more=len(data) == max_bytes,
+            damaged_lines=damaged,
+        )
+
+    def _is_another(self, fd: int, identity: tuple[int, int]) -> bool:
+        if not self._offset:
+            return False
+        n_bytes = len(self._mark)
+        is_known = os.pread(fd, n_bytes, self._offset - n_bytes) == self._mark
+        return identity != self._identity or not is_known
+
+
+def canonical(records: Iterable[Record]) -> dict[int, Record]:
+    """The last record of each step, by step ascending: the history as readers take it."""
+    last = {record["step"]: record for record in records if type(record.get("step")) is int}
+    steps = sorted(last)
+    return last if steps == list(last) else {step: last[step] for step in steps}

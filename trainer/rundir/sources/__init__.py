@@ -1,0 +1,1 @@
+"""The text of a source: its documents and its size."""

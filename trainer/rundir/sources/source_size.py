@@ -1,0 +1,71 @@
+"""How much text a source has: exact where that is cheap, else an estimate."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.sources.documents import PYTHON, matching_files, read_documents
+
+READ_BYTES = 32 << 20
+"""Text that is read before the rest is judged by the size of its files: a second's work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSize:
+    """Documents and text of a source; of its tokens there is never more than an estimate."""
+
+    documents: int
+    text_bytes: int
+    is_exact: bool
+    """Whether all of it was read."""
+    tokens: int | None
+    """By the bytes a token of the run's other sources; None: none of them is encoded yet."""
+
+
+def measure_source(
+    run: RunDirectory, source: SourceSettings, *, read_bytes: int = READ_BYTES
+) -> SourceSize:
+    """Read a source, up to `read_bytes` of its text; what is left is taken to be alike.
+
+    Raises:
+        SourceError: no such file, no text, a line that is no JSON.
+    """
+    documents = text_bytes = 0
+    is_exact = True
+    for document in read_documents(source, run.path):
+        documents += 1
+        text_bytes += len(document.encode())
+        if text_bytes >= read_bytes and not source.path.startswith(PYTHON):
+            is_exact = False
+            break
+    if not is_exact:
+        file_bytes = sum(path.stat().st_size for path in matching_files(source, run.path))
+        scale = max(1.0, file_bytes / text_bytes)
+        documents, text_bytes = round(documents * scale), round(text_bytes * scale)
+    bytes_per_token = bytes_per_token_of(run)
+    tokens = None if bytes_per_token is None else round(text_bytes / bytes_per_token)
+    return SourceSize(documents=documents, text_bytes=text_bytes, is_exact=is_exact, tokens=tokens)
+
+
+def bytes_per_token_of(run: RunDirectory) -> float | None:
+    """Over all sources whose tokens are kept in the run; None if there is none."""
+    text_bytes = tokens = 0
+    for index in run.tokens.glob("*/index.json"):
+        written = _read_index(index)
+        known = written.get("text_bytes", 0)
+        if known:
+            text_bytes += known
+            tokens += written.get("train_tokens", 0) + written.get("held_out_tokens", 0)
+    return text_bytes / tokens if tokens else None
+
+
+def _read_index(path: Path) -> dict[str, Any]:
+    try:
+        written = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return written if isinstance(written, dict) else {}
