@@ -62,6 +62,11 @@ def _run(arguments: list[str], ahead: ReadAhead | None) -> int:
     except RunError as error:
         say(f"andrea-console: {error}")
         return int(error.exit_code)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # of a file that a verb needs: what it is, and why it can't be had
+        say(f"andrea-console: {error.filename or arguments[0]}: {error.strerror or error}")
+        return int(Exit.ERROR)
     except KeyboardInterrupt:
         return int(Exit.INTERRUPTED)
     except SystemExit as end:  # argparse has printed why

@@ -18,8 +18,9 @@ from trainer.rundir.config.run_toml import flat_settings, load_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
-from trainer.rundir.outcomes import EXIT_WORDS, Exit, RunError, SettingsError
+from trainer.rundir.outcomes import EXIT_WORDS, Exit, HistoryError, RunError, SettingsError
 from trainer.rundir.pivot.journal import refuse_if_half_done
+from trainer.rundir.reading import strangers_in
 from trainer.rundir.state import State
 from trainer.signals import Signals
 
@@ -48,6 +49,7 @@ def _run(argv: Sequence[str] | None, signals: Signals) -> int:
         _find_run(run, arguments.preset)
         lock = TrainerLock(run.lock)
         try:
+            _refuse_strangers(run)
             refuse_if_half_done(run)
             return _hold(run, signals, arguments.until)
         finally:
@@ -56,7 +58,8 @@ def _run(argv: Sequence[str] | None, signals: Signals) -> int:
         print_line(f"andrea-trainer: {error}", to=sys.stderr)
         return error.exit_code
     except OSError as error:  # of the lock: all later ones are told by the run's own errors
-        print_line(f"andrea-trainer: {run.lock}: {error.strerror}", to=sys.stderr)
+        what = f"{error.filename or run.lock}: {error.strerror}"
+        print_line(f"andrea-trainer: {what}", to=sys.stderr)
         return Exit.SAVE_FAILED
 
 
@@ -84,6 +87,12 @@ def _find_run(run: RunDirectory, preset: str | None) -> None:
             f"{run.settings}: not there; name an existing run, or make one with --preset"
         )
     ensure_run(run.path, preset=preset)
+
+
+def _refuse_strangers(run: RunDirectory) -> None:
+    strangers = strangers_in(run)
+    if strangers:
+        raise HistoryError(f"{run.path}: {'; '.join(strangers)}; nothing was changed")
 
 
 def _hold(run: RunDirectory, signals: Signals, until: int | None) -> Exit:

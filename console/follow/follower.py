@@ -26,6 +26,7 @@ from console.view.run_view import RunView
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
+from trainer.rundir.reading import strangers_in
 from trainer.rundir.records.loss_record import read_loss_records
 from trainer.rundir.records.record_file import RecordTail
 from trainer.rundir.state import Save, State, read_state
@@ -183,6 +184,7 @@ class Follower:
             checkpoints=self._checkpoints.rows,
             checkpoint_bytes=self._checkpoints.total_bytes,
             skipped=self._checkpoints.skipped,
+            strangers=tuple(strangers_in(self.run)),
             free_bytes=_free_bytes(self.run),
             log_tail=self._log.lines,
             outlook=self.restarter.outlook if self.restarter is not None else "",

@@ -59,7 +59,7 @@ def test_a_pipe_that_takes_the_place_after_the_look_is_neither_waited_for_nor_ta
     file = path.with_name("file")
     file.touch()
     found = file.stat()
-    monkeypatch.setattr(Path, "stat", lambda _: found)
+    monkeypatch.setattr(Path, "stat", lambda _, **_named: found)
     n_open = _n_open()
     with pytest.raises(NotRegularError, match="named pipe"):
         open_regular(path)

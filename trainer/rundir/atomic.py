@@ -4,6 +4,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from trainer.rundir.reading import open_regular
+
 
 def sync_directory(directory: Path) -> None:
     """Make the names in `directory` durable (a rename is not, until its directory is synced)."""
@@ -16,7 +18,7 @@ def sync_directory(directory: Path) -> None:
 
 def sync_file(path: Path) -> None:
     """Make durable what anybody has written to `path`. Raises `OSError`."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = open_regular(path)
     try:
         os.fsync(fd)
     finally:
@@ -53,7 +55,7 @@ def create_exclusively(path: Path, data: bytes) -> None:
 def _write_beside(path: Path, data: bytes, *, durable: bool) -> Path:
     beside = path.with_name(f".{path.name.lstrip('.')}.{os.getpid()}.partial")
     try:
-        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        fd = open_regular(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, follows_links=False)
         try:
             write_fully(fd, data)
             if durable:

@@ -18,6 +18,7 @@ import orjson
 
 from trainer.rundir.atomic import write_fully
 from trainer.rundir.outcomes import LockedError
+from trainer.rundir.reading import open_regular
 
 LOCK_VARIABLE = "ANDREA_LOCK_FD"
 """Environment: the descriptor by which a launcher locked `trainer.lock` for its child."""
@@ -73,7 +74,7 @@ class TrainerLock:
         `pid` 0: for a child that will inherit the descriptor and can't lock by itself; whom it
         belongs to is written by `hand_to`. On any `OSError` (a full disk) the lock is free again.
         """
-        self._fd = _inherited(path) or os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd = _inherited(path) or _open(path)
         try:
             fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _request(fcntl.F_WRLCK))
             self.hand_to(os.getpid() if pid is None else pid)
@@ -96,6 +97,10 @@ class TrainerLock:
     def release(self) -> None:
         """Give the run free before the process ends."""
         os.close(self._fd)
+
+
+def _open(path: Path) -> int:
+    return open_regular(path, os.O_RDWR | os.O_CREAT, follows_links=False)
 
 
 def _inherited(path: Path) -> int | None:
@@ -122,7 +127,7 @@ def identity_of(pid: int) -> bytes:
 def holder_of(path: Path) -> Holder | None:
     """Who holds the run; `None` if nobody does. Takes no lock. Raises `OSError` but for absence."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_regular(path, follows_links=False)
     except FileNotFoundError:
         return None
     try:

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 
+from trainer.rundir.layout import RunDirectory
+
 SMALL_BYTES = 16 << 20
 """Of settings, state, journals, the lock: more is none of them."""
 TOKENIZER_BYTES = 256 << 20
@@ -38,7 +40,12 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, *, follows_links: bool = 
 
     Raises `NotRegularError`, or the `OSError` of the call.
     """
-    what = _found_instead(path, follows_links=follows_links)
+    what = ""
+    try:
+        what = _kind_of(path.stat(follow_symlinks=follows_links))
+    except FileNotFoundError:
+        if not flags & os.O_CREAT:
+            raise
     if what:
         raise NotRegularError(errno.EINVAL, what, str(path))
     flags |= os.O_NONBLOCK | os.O_CLOEXEC | (0 if follows_links else os.O_NOFOLLOW)
@@ -74,16 +81,20 @@ def read_file(path: Path, *, at_most: int = SMALL_BYTES, follows_links: bool = T
 def why_not_regular(path: Path, *, follows_links: bool = True) -> str:
     """What stands there in place of a file, in words; empty for a file, or nothing at all."""
     try:
-        return _found_instead(path, follows_links=follows_links)
+        return _kind_of(path.stat(follow_symlinks=follows_links))
+    except FileNotFoundError:
+        return ""
     except OSError as error:
         return error.strerror or str(error)
 
 
-def _found_instead(path: Path, *, follows_links: bool) -> str:
-    try:
-        return _kind_of(path.stat() if follows_links else path.lstat())
-    except FileNotFoundError:
-        return ""
+def strangers_in(run: RunDirectory) -> list[str]:
+    """Each name of the run's own files under which something else stands, in words."""
+    in_place = (run.loss, run.samples, run.lock, run.actions)
+    others = (run.settings, run.tokenizer, run.state, run.pivot, run.fork, run.log)
+    found = {path: why_not_regular(path, follows_links=False) for path in in_place}
+    found |= {path: why_not_regular(path) for path in others}
+    return [f"{path.name} {what}" for path, what in found.items() if what]
 
 
 def _kind_of(found: os.stat_result) -> str:

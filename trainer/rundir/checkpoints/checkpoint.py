@@ -19,6 +19,7 @@ from pathlib import Path
 
 from trainer.rundir.atomic import sync_directory, write_fully
 from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.reading import open_regular, reading
 
 INT32_MAX = 2**31 - 1
 _HEADER = struct.Struct("<ii")
@@ -140,7 +141,7 @@ def write_chunks(
 
 def _write_partial(path: Path, header: bytes, n_params: int, chunks: Iterable[memoryview]) -> str:
     digest = hashlib.sha256(header)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    fd = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, follows_links=False)
     try:
         _reserve(fd, checkpoint_bytes(n_params))
         write_fully(fd, header)
@@ -195,7 +196,7 @@ def read_checkpoint_into(checkpoint: Checkpoint, arrays: Sequence[memoryview]) -
 
     Raises `HistoryError` if the file ends early, `OSError` if it can't be read.
     """
-    with checkpoint.path.open("rb", buffering=0) as file:
+    with reading(checkpoint.path) as file:
         file.seek(_HEADER.size)
         for array in arrays:
             rest = memoryview(array).cast("B")
@@ -233,7 +234,7 @@ def list_checkpoints(directory: Path, n_params: int | None) -> Inventory:
 def inspect_checkpoint(path: Path, step: int, n_params: int | None) -> Checkpoint | Skipped | None:
     """Judge one file by name, size and header; `None` if it went away meanwhile."""
     try:
-        with path.open("rb", buffering=0) as file:
+        with reading(path) as file:
             stat = os.fstat(file.fileno())
             header = file.read(_HEADER.size)
     except FileNotFoundError:

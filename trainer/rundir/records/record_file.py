@@ -16,6 +16,7 @@ from typing import Any, Generic, overload
 
 from trainer.rundir.atomic import sync_directory, write_atomic
 from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.reading import RECORDS_BYTES, open_regular, read_file, reading
 from trainer.rundir.records.record_lines import (
     Reader,
     Record,
@@ -43,6 +44,8 @@ __all__ = [
 _OPEN = b"["
 _CLOSE = b"\n]\n"
 _READ_BYTES = 4 << 20
+_LONGEST_BYTES = 64 << 20
+"""No record is longer; a larger window without one is not made larger still."""
 _MARK_BYTES = 64
 
 
@@ -75,7 +78,7 @@ def load_records(path: Path, read: Reader[Any] = read_records) -> Loaded[Any]:
     but is not laid out as an array of one record a line.
     """
     try:
-        data = path.read_bytes()
+        data = read_file(path, at_most=RECORDS_BYTES, follows_links=False)
     except FileNotFoundError:
         data = b""
     end = data.rfind(b"}") + 1
@@ -135,7 +138,7 @@ class RecordArray:
         self._must_rewrite = False
         self._lock = threading.Lock()
         """Between the loop's appends and a save's sync, which is in a thread."""
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd = open_regular(path, os.O_RDWR | os.O_CREAT, follows_links=False)
         try:
             self._close_tail(loaded)
         except OSError:
@@ -245,7 +248,7 @@ class RecordTail(Generic[T]):
     def look(self, max_bytes: int = _READ_BYTES) -> News[T]:
         """Read on from the last whole record; a torn, missing or unreadable file is no error."""
         try:
-            with self.path.open("rb", buffering=0) as file:
+            with reading(self.path, follows_links=False) as file:
                 return self._look(file.fileno(), max_bytes)
         except OSError:
             is_restarted = self._offset > 0
@@ -261,7 +264,7 @@ class RecordTail(Generic[T]):
         while True:
             data = os.pread(fd, max_bytes, self._offset)
             records, end, damaged = parse_lines(data, self._read)
-            if records or len(data) < max_bytes:
+            if records or len(data) < max_bytes or max_bytes > _LONGEST_BYTES:
                 break
             max_bytes *= 2  # a record, or a damaged part, longer than the window
         if records:
