@@ -116,7 +116,7 @@ def _spawn(
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            pass_fds=(lock.fileno(),),
+            pass_fds=lock.descriptors,
         )
     finally:
         os.close(log)

@@ -68,6 +68,15 @@ def _write_beside(path: Path, data: bytes, *, durable: bool) -> Path:
     return beside
 
 
+def move_aside(path: Path, why: str) -> Path:
+    """Keep what stands under the name as `NAME.WHY-1` (or -2, …); raises `OSError`."""
+    number = 1
+    while os.path.lexists(aside := path.with_name(f"{path.name}.{why}-{number}")):
+        number += 1
+    path.rename(aside)
+    return aside
+
+
 def write_fully(fd: int, data: bytes | memoryview) -> None:
     """Write all of `data` at the descriptor's position; a short write goes on where it ended."""
     rest = memoryview(data)
