@@ -20,6 +20,7 @@ from trainer.rundir.checkpoints.checkpoint import (
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.thinning import plan_of, thin
 from trainer.rundir.config.settings import Settings
+from trainer.rundir.directory import with_names
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import GateError, HistoryError, SaveError
 from trainer.rundir.records.record_file import Record, RecordArray, load_records
@@ -207,6 +208,10 @@ class Checkpointer:
         self._newest_sha256 = written.sha256
         if self._saver.retried:
             self._reporter.note(self._saver.retried)
+        if written.aside is not None:
+            self._reporter.note(
+                f"{written.path.name} was there with other bytes: kept as {written.aside.name}"
+            )
         self._reporter.over(SAVE_ALARM)
         self._reporter.over(NO_CHECKPOINT_ALARM)
         self._report(begun, n_bytes=written.n_bytes, seconds=written.seconds)
@@ -217,7 +222,7 @@ class Checkpointer:
 
     def _failed(self, begun: _Begun, error: OSError) -> None:
         self._begun = self._audit = None
-        why = f"{error.strerror} ({error.filename or self._run.path})"
+        why = with_names(f"{error.strerror} ({error.filename or self._run.path})")
         self._report(begun, error=why)
         self._reporter.alarm(SAVE_ALARM, f"step {begun.step:,}: {why}")
 

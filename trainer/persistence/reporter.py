@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.persistence.output import print_line
+from trainer.rundir.directory import with_names
 from trainer.rundir.state import State, write_state
 
 _STATE_SECONDS = 1.0
@@ -34,7 +35,8 @@ class Reporter:
 
     def now(self, **changes: Any) -> None:
         """Change the state and write it at once."""
-        self.state = dataclasses.replace(self.state, **changes)
+        told = {k: with_names(v) if isinstance(v, str) else v for k, v in changes.items()}
+        self.state = dataclasses.replace(self.state, **told)
         self._write()
 
     def soon(self, view: Callable[[], dict[str, Any]]) -> None:
@@ -44,6 +46,7 @@ class Reporter:
 
     def alarm(self, topic: str, what: str) -> None:
         """Tell in state and log what is wrong, until it is `over`; one message a topic."""
+        what = with_names(what)
         if self._alarms.get(topic) != what:
             self._alarms[topic] = what
             self.say(f"ALARM {topic}: {what}")
@@ -58,7 +61,7 @@ class Reporter:
     def note(self, message: str) -> None:
         """Add something to know that is no alarm, in state and log."""
         self.say(message)
-        self.now(notes=(*self.state.notes, message))
+        self.now(notes=(*self.state.notes, with_names(message)))
 
     def say(self, line: str) -> None:
         """One line with the time in the log."""
