@@ -115,6 +115,7 @@ def write_record(training: Training, record: Record) -> None:
     except OSError as error:
         reporter.alarm(HISTORY_ALARM, f"{error.strerror}; records wait in memory")
         return
+    reporter.mended(history.mended)
     if not history.n_pending:  # a step that only proves its record writes nothing
         reporter.over(HISTORY_ALARM)
     if is_proven is None:

@@ -225,7 +225,7 @@ def test_a_lock_that_lost_its_name_still_refuses_and_is_put_back(
     lock = TrainerLock(path)
     assert lock.keep() == ""
     lose(path)
-    with pytest.raises((LockedError, OSError), match="another trainer|not a file"):
+    with pytest.raises((LockedError, OSError), match=r"another trainer|not a file"):
         TrainerLock(path)
     assert lock.keep().startswith(("was removed", "was replaced", "is a"))
     assert lock.keep() == ""

@@ -9,8 +9,10 @@ from typing import Any
 
 from trainer.persistence.output import print_line
 from trainer.rundir.directory import with_names
+from trainer.rundir.records.record_file import Mended
 from trainer.rundir.state import State, write_state
 
+FOREIGN_HAND = "was touched by another process"
 _STATE_SECONDS = 1.0
 _LINE_SECONDS = 10.0
 
@@ -51,6 +53,11 @@ class Reporter:
             self._alarms[topic] = what
             self.say(f"ALARM {topic}: {what}")
             self._show_alarms()
+
+    def mended(self, mended: Mended | None) -> None:
+        """Tell of a sidecar that somebody had removed or changed; it stays told."""
+        if mended is not None:
+            self.alarm(f"{mended.path.name} {FOREIGN_HAND}", str(mended))
 
     def over(self, topic: str) -> None:
         """Take the topic's alarm back, if there is one."""

@@ -42,6 +42,19 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
         sync_directory(path.parent)
 
 
+def replace_keeping(path: Path, data: bytes, why: str) -> Path | None:
+    """As `write_atomic`, durably; what had the name is kept as `NAME.WHY-1` (-2, …): there."""
+    beside = _write_beside(path, data, durable=True)
+    try:
+        kept = _keep(path, why)
+        beside.replace(path)
+    except OSError:
+        _unlink_quietly(beside)
+        raise
+    sync_directory(path.parent)
+    return kept
+
+
 def create_exclusively(path: Path, data: bytes) -> None:
     """Make `path` with `data`, whole and durable; `FileExistsError` if somebody made it first."""
     beside = _write_beside(path, data, durable=True)
@@ -70,10 +83,27 @@ def _write_beside(path: Path, data: bytes, *, durable: bool) -> Path:
 
 def move_aside(path: Path, why: str) -> Path:
     """Keep what stands under the name as `NAME.WHY-1` (or -2, …); raises `OSError`."""
+    aside = _free_name(path, why)
+    path.rename(aside)
+    return aside
+
+
+def _keep(path: Path, why: str) -> Path | None:
+    """By a second name where that can be: the first is then never without a file."""
+    if not os.path.lexists(path):
+        return None
+    if path.is_file() and not path.is_symlink():
+        aside = _free_name(path, why)
+        with contextlib.suppress(OSError):  # a file system without hard links
+            os.link(path, aside)
+            return aside
+    return move_aside(path, why)
+
+
+def _free_name(path: Path, why: str) -> Path:
     number = 1
     while os.path.lexists(aside := path.with_name(f"{path.name}.{why}-{number}")):
         number += 1
-    path.rename(aside)
     return aside
 
 
