@@ -83,9 +83,7 @@ def _run_verb(arguments: list[str]) -> int:
     if unknown:
         parser.error(_about_options(parser, unknown))
     if not parsed.run.is_dir():
-        raise SettingsError(
-            f"{parsed.run}: there is no run; `andrea-console {parsed.run}` makes it"
-        )
+        raise SettingsError(f"{parsed.run}: there is no run of that name")
     return verb.act(RunDirectory(parsed.run), parsed)
 
 
