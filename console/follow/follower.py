@@ -126,6 +126,7 @@ class Follower:
             takes_signals=False,
             steps_per_minute=None,
             eta_seconds=None,
+            free_bytes=None,
             full_in_seconds=None,
             alarms=(),
             notes=(),

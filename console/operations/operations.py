@@ -74,7 +74,7 @@ class Operations:
             how = f"andrea-console {shlex.quote(str(now))}"
             return f"{what}: it is {now} now, and a trainer may live there: {how} shows it"
         if self._directory.is_deleted:
-            return f"{what}: it was deleted"
+            return f"{what}: the one that was watched is deleted; to watch another, open it anew"
         return f"{what}: where it is now can't be seen from here, and a trainer may live there"
 
     def adopt_or_launch(self, *, no_launch: bool = False) -> Outcome:

@@ -37,7 +37,9 @@ class Reporter:
 
     def now(self, **changes: Any) -> None:
         """Change the state and write it at once."""
-        told = {k: with_names(v) if isinstance(v, str) else v for k, v in changes.items()}
+        told: dict[str, Any] = {
+            k: with_names(v) if isinstance(v, str) else v for k, v in changes.items()
+        }
         self.state = dataclasses.replace(self.state, **told)
         self._write()
 

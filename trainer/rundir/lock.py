@@ -145,7 +145,7 @@ class TrainerLock:
             return self._take_found()
         except NotRegularError as stranger:
             move_aside(self._path, "foreign")
-            return self._make_anew(stranger.strerror)
+            return self._make_anew(stranger.strerror or str(stranger))
         except FileNotFoundError:
             return self._make_anew("was removed")
 

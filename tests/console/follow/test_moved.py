@@ -66,7 +66,9 @@ def test_a_deleted_directory_is_said_to_be_deleted(run: RunDirectory) -> None:
     follower = Follower(run)
     shutil.rmtree(run.path)
     view = follower.look()
-    assert view.status.detail == "its directory is gone: it was deleted"
+    assert view.status.detail.startswith(
+        "its directory is gone: the one that was watched is deleted"
+    )
     assert follower.is_complete
 
 
