@@ -9,9 +9,10 @@ from pathlib import Path
 
 from trainer.rundir.checkpoints.checkpoint import Checkpoint
 from trainer.rundir.checkpoints.thinning import nonfinite_steps
+from trainer.rundir.directory import with_names
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.loss_record import LossRecord, canonical_losses, read_loss_records
-from trainer.rundir.records.record_file import Record, RecordArray, load_records
+from trainer.rundir.records.record_file import Mended, Record, RecordArray, load_records
 from trainer.rundir.state import Replay
 
 EMA_DECAY = 0.98
@@ -79,7 +80,9 @@ class LossHistory:
         self.replay = dataclasses.replace(
             self.replay, **{counted: getattr(self.replay, counted) + 1}
         )
-        if not is_proven:
+        if is_proven:
+            self._array.flush()  # looks after the file all the same
+        else:
             self._array.append(record)
         return is_proven
 
@@ -87,6 +90,11 @@ class LossHistory:
     def n_pending(self) -> int:
         """Records that found no room on the disk yet."""
         return len(self._array.pending)
+
+    @property
+    def mended(self) -> Mended | None:
+        """How the file was mended last, after somebody had removed or changed it."""
+        return self._array.mended
 
     def flush(self) -> None:
         """Write the records that found no room before; raises `OSError`."""
@@ -121,7 +129,7 @@ def _how_to_go_on(covered: Checkpoint, newer: Sequence[Checkpoint]) -> str:
     """What to type where there is no backup: all that is newer is put aside, by name."""
     aside = f"after_{covered.path.stem}"
     names = " ".join(checkpoint.path.name for checkpoint in newer)
-    directory = shlex.quote(str(covered.path.parent.absolute()))
+    directory = shlex.quote(with_names(str(covered.path.parent.absolute())))
     return (
         f" Without one, go on from {covered.path.name}, the newest checkpoint that it covers:"
         f" `cd {directory} && mkdir {aside} && mv {names} {aside}/`, then start again;"

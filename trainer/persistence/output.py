@@ -5,11 +5,13 @@ import os
 import sys
 from typing import TextIO
 
+from trainer.rundir.directory import with_names
+
 
 def print_line(line: str, *, to: TextIO | None = None) -> None:
     """Print at once on stdout, or on `to`; what can't be written now is no error."""
     with contextlib.suppress(OSError):
-        print(line, file=to, flush=True)
+        print(with_names(line), file=to, flush=True)
 
 
 def give_up_unwritten() -> None:
