@@ -14,7 +14,7 @@ from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
-from trainer.rundir.config.settings import ArmPolicy, Settings
+from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.loss_record import LossRecord
@@ -121,7 +121,7 @@ def open_feed(
         seed=settings.seed,
         phase=phase,
         available=present,
-        policy={name: settings.policy.get(name, ArmPolicy()) for name in settings.sources},
+        policy={name: settings.bounds_of(name) for name in settings.sources},
         remembered=remembered,
     )
     records = list(past)
