@@ -14,6 +14,7 @@ from trainer.rundir.sources.source_size import SourceSize
 from trainer.rundir.state import ArmState
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+_UNBOUND = ArmPolicy()
 
 
 class Field(StrEnum):
@@ -33,7 +34,7 @@ class ArmDraft:
     cap: str
     was: ArmPolicy | None = None
     """Its bounds today; None: the source is new."""
-    default: ArmPolicy = ArmPolicy()
+    default: ArmPolicy = _UNBOUND
     """What a new source has where nothing is typed."""
     about: str = ""
     """How much text a new source has, in words."""
@@ -59,7 +60,7 @@ class Draft:
 
     arms: tuple[ArmDraft, ...] = ()
     note: str = ""
-    default: ArmPolicy = ArmPolicy()
+    default: ArmPolicy = _UNBOUND
     """What a source of this run has without bounds of its own."""
 
     @property
