@@ -14,6 +14,7 @@ from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
 from trainer.proxy.feed import Feed, open_feed
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, list_checkpoints
+from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.run_toml import flat_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
@@ -98,7 +99,9 @@ def _open(
     if not newest or newest.step < settings.train.total_steps:
         _require_room(run, settings)
     step = newest.step if newest else 0
-    history = LossHistory(run.loss, step, checkpoints=inventory.checkpoints)
+    history = LossHistory(
+        run.loss, step, checkpoints=inventory.checkpoints, rules=RULES[settings.rules]
+    )
     _tell_repair(reporter, history.repair)
     # A start that only proves records anew leaves no record of its own: the state counts it.
     attempt = max(history.attempt, before.attempt + 1 if before else 1)
