@@ -6,15 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 import torch
 from torch.nn import functional as F
 from torch.optim.adamw import adamw
 
-from tests.tiny import strict_json, timeless, train_here
+from tests.tiny import Crashed, ask_stop, crash, make_tiny_run, strict_json, timeless, train_here
+from trainer.proxy.held_out import MOST_HELD_OUT_SHARE
+from trainer.proxy.tokenizer import load_tokenizer
+from trainer.proxy.tokens import TokenArray
+from trainer.rundir.config.rules import NEWEST_RULES, RULES
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
+from trainer.rundir.records.record_file import canonical
+from trainer.rundir.state import State, read_state
 
 KEPT = Path(__file__).parent / "fixtures" / "rules_1"
 """A run that the first version left at step 8, and `next.json`: what it made of the next eight."""
@@ -102,3 +109,91 @@ def test_kept_run_makes_lost_tokens_and_tokenizer_again_byte_for_byte(
     assert sha256_of(run.tokenizer) == told["tokenizer"]
     for name, sha256 in told["tokens"].items():
         assert sha256_of(run.tokens / name) == sha256
+
+
+def tokens_of(run: RunDirectory, source: str) -> tuple[TokenArray, TokenArray]:
+    """What is trained on and what is held out of a source, from the run's own files."""
+    (train,) = (run.tokens / source).glob("*.train.bin")
+    (held_out,) = (run.tokens / source).glob("*.held_out.bin")
+    return np.fromfile(train, "<u2"), np.fromfile(held_out, "<u2")
+
+
+def text_of(run: RunDirectory, tokens: TokenArray) -> str:
+    return load_tokenizer(run.tokenizer, vocab_size=300).decode(tokens.tolist())
+
+
+def numbered_lines(first: int, last: int) -> str:
+    """Lines that are all different, so that each can be found again."""
+    return "".join(
+        f"line {n} of a text with {n * 7919 % 10_007} words\n" for n in range(first, last)
+    )
+
+
+def test_run_of_the_newest_rules_that_was_interrupted_ends_in_the_same_bytes(
+    tmp_path: Path,
+) -> None:
+    straight = make_tiny_run(tmp_path / "a" / "run", rules=NEWEST_RULES)
+    broken = make_tiny_run(tmp_path / "b" / "run", rules=NEWEST_RULES)
+    train_here(straight)
+    with pytest.raises(Crashed):
+        train_here(broken, {5: crash})
+    train_here(broken, {3: ask_stop})
+    shutil.rmtree(broken.tokens)
+    assert train_here(broken) is Exit.FINISHED
+    assert sha256_of(broken.path / "step_000016.bin") == sha256_of(
+        straight.path / "step_000016.bin"
+    )
+    assert timeless(list(canonical(strict_json(broken.loss)).values())) == timeless(
+        strict_json(straight.loss)
+    )
+
+
+def test_text_held_out_of_one_source_is_trained_on_in_none(tmp_path: Path) -> None:
+    """A large text file, a source that repeats a part of it, and two that share a document."""
+    text = {
+        "book": numbered_lines(0, 4000),
+        "excerpt": numbered_lines(1000, 1800),
+        "one": numbered_lines(5000, 5100) + "\n",
+        "two": numbered_lines(6000, 6400),
+    }
+    run = make_tiny_run(tmp_path / "run", rules=NEWEST_RULES, sources=dict.fromkeys(text, 1))
+    for name, of_source in text.items():
+        documents = (
+            [of_source, numbered_lines(8000, 8600)] if name in ("one", "two") else [of_source]
+        )
+        lines = b"".join(orjson.dumps({"text": document}) + b"\n" for document in documents)
+        (tmp_path / f"run-{name}.jsonl").write_bytes(lines)
+    train_here(run, until=8)
+    sides = {
+        name: [set(text_of(run, t).splitlines()) for t in tokens_of(run, name)] for name in text
+    }
+    trained_on = set().union(*(train for train, _ in sides.values()))
+    held_out = set().union(*(held for _, held in sides.values()))
+    assert len(held_out) > 20
+    assert not trained_on & held_out
+    for name in text:
+        train, held = tokens_of(run, name)
+        assert len(held) <= MOST_HELD_OUT_SHARE * (len(train) + len(held)) + 1
+
+
+def test_source_that_a_pivot_adds_moves_no_text_of_the_others(tmp_path: Path) -> None:
+    few = make_tiny_run(tmp_path / "a" / "run", rules=NEWEST_RULES, sources={"large": 300})
+    more = make_tiny_run(tmp_path / "b" / "run", rules=NEWEST_RULES)
+    train_here(few, until=8)
+    shutil.copy(few.tokenizer, more.tokenizer)
+    train_here(more, until=8)
+    for before, after in zip(tokens_of(few, "large"), tokens_of(more, "large"), strict=True):
+        assert before.tolist() == after.tolist()
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_source_with_too_little_text_to_hold_a_row_out_is_told(tmp_path: Path, rules: int) -> None:
+    run = make_tiny_run(tmp_path / "run", rules=rules, sources={"large": 300, "seq": 1})
+    seq = "".join(f"{number}\n" for number in range(1, 101))
+    (tmp_path / "run-seq.jsonl").write_bytes(orjson.dumps({"text": seq}))
+    train_here(run, until=8)
+    notes = (read_state(run.state) or State()).notes
+    (note,) = [note for note in notes if "no val_loss" in note]
+    assert note.startswith("source seq: 0 tokens of its text are held out")
+    (record,) = strict_json(run.samples)
+    assert list(record["val_losses"]) == ["large"]

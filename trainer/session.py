@@ -212,7 +212,17 @@ def _open_feed(
     )
     if phase > 1 and phase_start == step:
         _tell_sources(feed, reporter)
+    _tell_held_out(settings, feed, reporter)
     return feed
+
+
+def _tell_held_out(settings: Settings, feed: Feed, reporter: Reporter) -> None:
+    """Why a source has no val_loss; its text is too small for a hundredth of it to be a row."""
+    for name, tokens in feed.without_val_loss().items():
+        reporter.note(
+            f"source {name}: {tokens:,} tokens of its text are held out, too few for a row of"
+            f" {settings.model.context:,} and its target: it has no val_loss and counts in none"
+        )
 
 
 def _tell_sources(feed: Feed, reporter: Reporter) -> None:
