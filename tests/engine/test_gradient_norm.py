@@ -18,7 +18,7 @@ def values(count: int) -> Tensor:
 
 
 def reference(values: Tensor) -> float:
-    return torch.linalg.vector_norm(values.double()).item()
+    return float(torch.linalg.vector_norm(values.double()))
 
 
 def test_norm_of_many_values_is_that_of_float64() -> None:

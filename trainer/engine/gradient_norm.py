@@ -18,8 +18,8 @@ def norm_of(gradients_N: Tensor, rules: Rules) -> float:
     norms are a 4096th of it. Each block is summed by one thread, so their number changes nothing.
     """
     if not rules.sums_norm_by_blocks:
-        return torch.linalg.vector_norm(gradients_N).item()
+        return float(torch.linalg.vector_norm(gradients_N))
     whole = len(gradients_N) // _BLOCK * _BLOCK
     blocks = torch.linalg.vector_norm(gradients_N[:whole].view(-1, _BLOCK), dim=1)
     rest = torch.linalg.vector_norm(gradients_N[whole:]).reshape(1)
-    return torch.cat((blocks, rest)).double().square().sum().sqrt().item()
+    return float(torch.cat((blocks, rest)).double().square().sum().sqrt())

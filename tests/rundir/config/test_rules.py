@@ -2,7 +2,12 @@
 
 import pytest
 
-from trainer.rundir.config.policy_change import Bounds, PolicyChange, apply_change
+from trainer.rundir.config.policy_change import (
+    Bounds,
+    PolicyChange,
+    apply_change,
+    require_policy_only,
+)
 from trainer.rundir.config.rules import NEWEST_RULES, RULES
 from trainer.rundir.config.run_toml import parse_settings, render_new_run
 from trainer.rundir.config.settings import ArmPolicy, SourceSettings
@@ -50,6 +55,12 @@ def test_floor_under_the_default_cap_of_the_rules_can_be_given_by_a_pivot() -> N
     change = PolicyChange(bounds={"a": Bounds(floor=3.0)})
     text = apply_change('rules = 2\n[sources.a]\npath = "a"\n', change)
     assert parse_settings(text).bounds_of("a") == ArmPolicy(floor=3.0, cap=8.0)
+
+
+def test_a_pivot_changes_no_rules() -> None:
+    old, new = (parse_settings(f"rules = {number}") for number in (1, 2))
+    with pytest.raises(SettingsError, match=r"^rules: a pivot changes sources and policy only"):
+        require_policy_only(old, new)
 
 
 def test_a_fork_keeps_the_rules_of_its_parent() -> None:
