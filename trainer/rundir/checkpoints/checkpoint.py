@@ -55,10 +55,16 @@ class Inventory:
 
     checkpoints: tuple[Checkpoint, ...]
     skipped: tuple[Skipped, ...]
+    uncovered: tuple[Checkpoint, ...] = ()
+    """Of the skipped files those that only the history rules out, by ascending step."""
 
     @property
     def newest(self) -> Checkpoint | None:
         return self.checkpoints[-1] if self.checkpoints else None
+
+    def at(self, step: int) -> Checkpoint | None:
+        """The checkpoint of `step`."""
+        return next((found for found in self.checkpoints if found.step == step), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +214,8 @@ def read_checkpoint_into(checkpoint: Checkpoint, arrays: Sequence[memoryview]) -
 
 def list_checkpoints(directory: Path, n_params: int | None) -> Inventory:
     """Every file named like a checkpoint: taken or skipped with its reason; newest by number.
+
+    By the files alone: which of them are a run's is for `coverage.own_checkpoints` to say.
 
     `n_params` is the model's; `None` (a foreign trainer) takes the header's word for it.
     """
