@@ -301,6 +301,21 @@ def test_checkpoint_that_was_removed_is_written_again_by_a_stop_at_its_step(tmp_
     assert checkpoint_name(9) in names(run)
 
 
+def test_stray_file_is_kept_under_another_name_when_the_run_comes_to_its_step(
+    tmp_path: Path,
+) -> None:
+    run = make_tiny_run(tmp_path / "run", total_steps=24)
+    train_here(run, {9: ask_stop})
+    plant(run, 16)
+    stray = (run.path / checkpoint_name(16)).read_bytes()
+    assert train_here(run) is Exit.FINISHED
+    assert (run.path / "step_000016.bin.rejected-1").read_bytes() == stray
+    state = read_state(run.state)
+    assert state is not None
+    assert any("kept as step_000016.bin.rejected-1" in note for note in state.notes)
+    assert main(["verify", str(run.path)]) == 0
+
+
 def test_header_that_no_run_can_reach_is_skipped_like_any_other(stopped: RunDirectory) -> None:
     plant(stopped, INT32_MAX)
     assert Follower(stopped).look().newest is not None

@@ -229,6 +229,9 @@ class Checkpointer:
         self._newest_sha256 = written.sha256
         if self._saver.retried:
             self._reporter.note(self._saver.retried)
+        if written.aside is not None:
+            name = written.path.name
+            self._reporter.note(f"another {name} was there: it is kept as {written.aside.name}")
         self._reporter.over(SAVE_ALARM)
         self._reporter.over(NO_CHECKPOINT_ALARM)
         self._report(begun, n_bytes=written.n_bytes, seconds=written.seconds)

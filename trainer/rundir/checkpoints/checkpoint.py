@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.rundir.atomic import sync_directory, write_fully
+from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.outcomes import HistoryError
 
 INT32_MAX = 2**31 - 1
@@ -75,6 +76,8 @@ class Written:
     n_bytes: int
     sha256: str
     seconds: float
+    aside: Path | None = None
+    """Where a file of other bytes is kept that had the name."""
 
 
 def checkpoint_bytes(n_params: int) -> int:
@@ -100,7 +103,7 @@ def check_limits(*, step: int, n_params: int) -> None:
 def write_checkpoint(directory: Path, step: int, arrays: Sequence[memoryview]) -> Written:
     """Write weights, m and v (three equally long float32 buffers) as the checkpoint of `step`.
 
-    Durable when it returns. A damaged file that already has the name is moved aside, never
+    Durable when it returns. A file of other bytes that already has the name is moved aside, never
     deleted. Raises `OSError`; nothing half-written stays then.
     """
     views = [memoryview(array).cast("B") for array in arrays]
@@ -130,7 +133,7 @@ def write_chunks(
     beside = directory / _PARTIAL
     try:
         sha256 = _write_partial(beside, _HEADER.pack(step, n_params), n_params, chunks)
-        _move_aside(final, step, n_params)
+        aside = _move_aside(final, step, n_params, sha256)
         beside.rename(final)
     finally:
         with contextlib.suppress(OSError):
@@ -141,6 +144,7 @@ def write_chunks(
         n_bytes=checkpoint_bytes(n_params),
         sha256=sha256,
         seconds=time.monotonic() - started,
+        aside=aside,
     )
 
 
@@ -186,14 +190,19 @@ def _reserve(fd: int, n_bytes: int) -> None:
             raise
 
 
-def _move_aside(path: Path, step: int, n_params: int) -> None:
-    """Keep a file that is no checkpoint but has the name; a whole one is replaced by its like."""
-    if not isinstance(inspect_checkpoint(path, step, n_params), Skipped):
-        return
+def _move_aside(path: Path, step: int, n_params: int, sha256: str) -> Path | None:
+    """Keep a file of other bytes that has the name; where, `None` if there is none.
+
+    One that is whole is another run's, or of a time before this one was trained otherwise.
+    """
+    found = inspect_checkpoint(path, step, n_params)
+    if found is None or (isinstance(found, Checkpoint) and digest_of(path) == sha256):
+        return None
     number = 1
     while (aside := path.with_name(f"{path.name}.rejected-{number}")).exists():
         number += 1
     path.rename(aside)
+    return aside
 
 
 def read_checkpoint_into(checkpoint: Checkpoint, arrays: Sequence[memoryview]) -> None:
