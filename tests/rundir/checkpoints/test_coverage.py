@@ -192,6 +192,7 @@ def test_whatever_lies_there_thinning_touches_neither_the_newest_covered_nor_wha
         put(run, own | stray)
         (run.path / "step_000007.bin.old").touch()
         run.loss.write_bytes(array(range(1, last + 1)))
+        (run.path / "step_000000.bin").write_bytes(b"damaged")
         run.samples.write_bytes(array(sorted(audits), val_loss=1.0))
         here = own | stray
         beyond, covered = {s for s in here if s > last}, {s for s in here if s <= last}

@@ -63,6 +63,12 @@ class Inventory:
     def newest(self) -> Checkpoint | None:
         return self.checkpoints[-1] if self.checkpoints else None
 
+    @property
+    def why_uncovered(self) -> str:
+        """The reason that the uncovered ones share; empty if there are none."""
+        paths = {checkpoint.path for checkpoint in self.uncovered}
+        return next((skip.reason for skip in self.skipped if skip.path in paths), "")
+
     def at(self, step: int) -> Checkpoint | None:
         """The checkpoint of `step`."""
         return next((found for found in self.checkpoints if found.step == step), None)

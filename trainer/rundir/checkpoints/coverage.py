@@ -102,9 +102,8 @@ def what_history_lost(run: RunDirectory, inventory: Inventory) -> str:
         lost = tuple(checkpoint for checkpoint in lost if checkpoint.path.name in audited)
     if not lost:
         return ""
-    reason = next(skip.reason for skip in inventory.skipped if skip.path == lost[-1].path)
     return (
-        f"{reason}, but there is a checkpoint of step {lost[-1].step:,};"
+        f"{inventory.why_uncovered}, but there is a checkpoint of step {lost[-1].step:,};"
         f" restore it from a backup.{how_to_go_on(covered, lost)}"
     )
 

@@ -35,8 +35,8 @@ def plan_of(
     n_params = None if settings.trainer.command else settings.model.n_params
     inventory = own_checkpoints(run, n_params)
     if inventory.uncovered and not inventory.checkpoints:
-        first = inventory.skipped[0]
-        raise HistoryError(f"{first.path}: {first.reason}; it covers no checkpoint, so all stay")
+        why = inventory.why_uncovered
+        raise HistoryError(f"{run.loss}: {why}; it covers no checkpoint, so all stay")
     checkpoints = [c for c in inventory.checkpoints if written is None or c.step <= written]
     steps, audits = [checkpoint.step for checkpoint in checkpoints], all_audits(run)
     notable = notable_steps(
