@@ -33,10 +33,14 @@ def waiting(pivot: Pivot, step: int, every: int) -> Progress:
     return Progress(stage=Stage.HELD, is_done=False, message=message, step=step)
 
 
-def requested(pivot: Pivot, every: int) -> Progress:
-    """The journal is written."""
-    where = f"at step {formatting.steps(next_boundary(pivot.requested_step, every))}"
-    if pivot.mode is HoldMode.NOW:
+def requested(pivot: Pivot, every: int, boundary: int | None) -> Progress:
+    """The journal is written; `boundary`: the step at which the run is held, where that is known.
+
+    It is of one that was held, and of a stopped run whose newest checkpoint is taken as it is.
+    """
+    step = boundary if boundary is not None else next_boundary(pivot.requested_step, every)
+    where = f"at step {formatting.steps(step)}"
+    if pivot.mode is HoldMode.NOW and boundary is None:
         where = "after the step under way"
     message = f"requested at step {formatting.steps(pivot.requested_step)}, to be held {where}"
     return Progress(stage=Stage.REQUESTED, is_done=True, message=message)

@@ -50,7 +50,7 @@ class Timeline:
 def timeline_of(pivot: Pivot, every: int) -> Timeline:
     """What the journal of a pivot under way tells; `every` is `checkpoint.every`."""
     reached = STAGES[: STAGES.index(pivot.stage) + 1]
-    told = [requested(pivot, every)]
+    told = [requested(pivot, every, pivot.held.step if pivot.held is not None else None)]
     if Stage.HELD in reached:
         told.append(held(pivot))
     if Stage.ARCHIVED in reached:

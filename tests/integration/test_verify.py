@@ -94,7 +94,7 @@ def advance_state(run: RunDirectory) -> None:
         (cut_checkpoint, "checkpoint: step_000008.bin: 1,000 bytes"),
         (lose_record, "history: no record of step 5 (1 missing)"),
         (unname_loss, "history: step 5: a loss that is null and not named"),
-        (lose_tail, "history: ends at step 15, but there is a checkpoint of step 16"),
+        (lose_tail, "history: the history ends at step 15, but there is a checkpoint of step 16"),
         (tear_history, "history: .loss.json: not strict JSON"),
         (tear_samples, "audits: .samples.json: not strict JSON"),
         (claim_fork, "fork: step_000004.bin is not the parent's"),

@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from trainer.rundir.checkpoints.checkpoint import (
-    CHUNK_BYTES,
-    Checkpoint,
-    Inventory,
-    list_checkpoints,
-)
+from trainer.rundir.checkpoints.checkpoint import CHUNK_BYTES, Checkpoint, Inventory
+from trainer.rundir.checkpoints.coverage import own_checkpoints, what_history_lost
 from trainer.rundir.checkpoints.thinning import all_audits
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
@@ -54,7 +50,7 @@ def verify(run: RunDirectory) -> Iterator[Finding]:
     yield Finding(part="settings", ok=True, what=f"{run.settings.name} is valid")
     n_params = None if settings.trainer.command else settings.model.n_params
     # the history is read after the list and the state: what it must cover is on disk by then
-    inventory = list_checkpoints(run.path, n_params)
+    inventory = own_checkpoints(run, n_params)
     audits = yield from _check_audits(run)
     for skipped in inventory.skipped:
         yield Finding(part="checkpoint", ok=False, what=f"{skipped.path.name}: {skipped.reason}")
@@ -125,10 +121,12 @@ def _check_history(run: RunDirectory, inventory: Inventory) -> Generator[Finding
         covers += f" ({len(records) - len(history):,} of replays that differed)"
     what = f"no record of step {gaps[0]:,} ({len(gaps):,} missing)" if gaps else covers
     yield Finding(part="history", ok=not gaps, what=what)
-    newest = inventory.newest.step if inventory.newest else 0
-    if newest > last:
-        what = f"ends at step {last:,}, but there is a checkpoint of step {newest:,}"
-        yield Finding(part="history", ok=False, what=what)
+    try:
+        lost = what_history_lost(run, inventory)
+    except (OSError, RunError):
+        lost = ""  # of audits that can't be read, which are a finding of their own
+    if lost:
+        yield Finding(part="history", ok=False, what=lost)
     unnamed = [step for step, record in history.items() if not _is_told(record)]
     if unnamed:
         what = f"step {unnamed[0]:,}: a loss that is null and not named in `nonfinite`"
