@@ -82,7 +82,8 @@ def test_history_covers_as_many_steps_as_its_two_ends_tell(
 
 def test_history_that_cant_be_read_covers_nothing_and_says_why(run: RunDirectory) -> None:
     run.loss.mkdir()
-    assert coverage_of(run, N_PARAMS).why == ".loss.json can't be read: Is a directory"
+    why = coverage_of(run, N_PARAMS).why
+    assert why == ".loss.json can't be read: is a folder, not a file; move it away"
 
 
 def test_foreign_trainer_without_a_history_is_taken_at_its_word(run: RunDirectory) -> None:
