@@ -24,6 +24,7 @@ from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.presets import PRESETS
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import quoted, shown
 from trainer.rundir.outcomes import Exit, RunError, SettingsError
 
 _DESCRIPTION = """\
@@ -79,7 +80,7 @@ def _run_verb(arguments: list[str]) -> int:
         parser.error(_about_options(parser, unknown))
     if not parsed.run.is_dir():
         raise SettingsError(
-            f"{parsed.run}: there is no run; `andrea-console {parsed.run}` makes it"
+            f"{shown(parsed.run)}: there is no run; `andrea-console {quoted(parsed.run)}` makes it"
         )
     return verb.act(RunDirectory(parsed.run), parsed)
 

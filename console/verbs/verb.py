@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from console.formatting import escape_control
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import escape_control
 from trainer.rundir.outcomes import Exit
 
 HEALTHY = 0

@@ -2,13 +2,13 @@
 
 import dataclasses
 import math
-import shlex
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from trainer.rundir.checkpoints.checkpoint import Checkpoint
 from trainer.rundir.checkpoints.thinning import nonfinite_steps
+from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.loss_record import LossRecord, canonical_losses, read_loss_records
 from trainer.rundir.records.record_file import Record, RecordArray, load_records
@@ -121,7 +121,7 @@ def _how_to_go_on(covered: Checkpoint, newer: Sequence[Checkpoint]) -> str:
     """What to type where there is no backup: all that is newer is put aside, by name."""
     aside = f"after_{covered.path.stem}"
     names = " ".join(checkpoint.path.name for checkpoint in newer)
-    directory = shlex.quote(str(covered.path.parent.absolute()))
+    directory = quoted(covered.path.parent.absolute())
     return (
         f" Without one, go on from {covered.path.name}, the newest checkpoint that it covers:"
         f" `cd {directory} && mkdir {aside} && mv {names} {aside}/`, then start again;"
