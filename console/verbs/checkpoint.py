@@ -30,7 +30,7 @@ def checkpoint(run: RunDirectory, arguments: argparse.Namespace) -> int:
 
 
 CHECKPOINT = Verb(
-    help="ask for a checkpoint, wait until it is written, print its path",
+    name="checkpoint",
     act=checkpoint,
     add_arguments=add_timeout,
 )

@@ -66,7 +66,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMPARE = Verb(
-    help="put runs side by side: the same steps, the same held-out text, a verdict",
+    name="compare",
     act=compare_runs,
     add_arguments=_add_arguments,
 )

@@ -66,7 +66,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 FORK = Verb(
-    help="make a sibling run from a checkpoint, to try other settings from the same weights",
+    name="fork",
     act=fork,
     add_arguments=_add_arguments,
 )

@@ -115,7 +115,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 PIVOT = Verb(
-    help="change the policy of the run without retraining: a new phase",
+    name="pivot",
     act=pivot,
     add_arguments=_add_arguments,
 )

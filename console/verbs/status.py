@@ -143,7 +143,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 STATUS = Verb(
-    help="print how the run is; exit 0 healthy, 1 needs attention, 3 not running",
+    name="status",
     act=status,
     add_arguments=_add_arguments,
 )

@@ -28,7 +28,7 @@ def stop(run: RunDirectory, arguments: argparse.Namespace) -> int:
 
 
 STOP = Verb(
-    help="ask the trainer to save and end, wait until it is gone, print the newest checkpoint",
+    name="stop",
     act=stop,
     add_arguments=add_timeout,
 )

@@ -59,7 +59,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 THIN = Verb(
-    help="show which checkpoints may go; with --yes, delete them",
+    name="thin",
     act=thin_run,
     add_arguments=_add_arguments,
 )

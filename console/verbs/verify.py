@@ -66,7 +66,7 @@ def _span(text: str) -> tuple[int, int]:
 
 
 VERIFY = Verb(
-    help="check every file of the run; exit 0 all well, 1 something is not",
+    name="verify",
     act=verify_run,
     add_arguments=_add_arguments,
 )

@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
 from console import formatting
 from console.fork.branches import Asked, Grown, Order
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 from console.ui.screens.fork.branch_fields import BranchFields
 from console.ui.screens.framed import FramedScreen
 from console.ui.screens.pivot.step import wrapped
@@ -46,13 +48,7 @@ _CLOSE = Choice(key=CLOSE, text="Back to the dashboard", explained="branches und
 class ForkScreen(FramedScreen):
     """Asks first; then draws what the app tells of the branches."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Close", id="fork.close", tooltip="Close; nothing is stopped"),
-        Binding("down", "app.focus_next", "Next field", id="fork.down", tooltip="The field below"),
-        Binding(
-            "up", "app.focus_previous", "Field before", id="fork.up", tooltip="The field above"
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.FORK)
 
     class ForkWanted(Message):
         """The branches are to be made."""
