@@ -4,12 +4,14 @@ Imported only after signals, arguments, lock and settings are settled: it loads 
 """
 
 import os
+from functools import partial
 
 from trainer.continuity import compare_environment
 from trainer.engine.device import place
 from trainer.engine.engine import Engine
 from trainer.loop import Training, train, view
 from trainer.persistence.checkpoints import NO_CHECKPOINT_ALARM, Checkpointer
+from trainer.persistence.hold import Hold
 from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
 from trainer.proxy.feed import Feed, open_feed
@@ -32,10 +34,11 @@ def run_trainer(
     before: State | None,
     reporter: Reporter,
     signals: Signals,
+    hold: Hold | None = None,
     until: int | None = None,
 ) -> Exit:
     """Resume from the newest checkpoint and train; `before`: the state the last start left;
-    `until`: a step to end after, before the last.
+    `hold`: looked at in each step; `until`: a step to end after, before the last.
 
     Raises the errors of `outcomes`; whatever ends it, the files are as the contract says.
     """
@@ -48,6 +51,8 @@ def run_trainer(
     except OSError as error:
         what = f"{error.filename or run.path}: {error.strerror}"
         raise SaveError(f"{what}: mend the disk, then start again; nothing was trained") from error
+    if hold is not None:
+        training.look_at_hold = partial(hold.look, reporter)
     if until is not None:
         training.last_step = min(until, training.last_step)
     try:

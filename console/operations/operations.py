@@ -4,6 +4,7 @@ The keys and the verbs of the command line call the same methods. None raises fo
 operator can meet; each may block for some milliseconds (files, signals), never for the trainer.
 """
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +23,10 @@ from trainer.rundir.checkpoints.retention import Plan
 from trainer.rundir.checkpoints.thinning import nonfinite_steps_of, plan_of, thin
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.config.settings import Settings
+from trainer.rundir.directory import HeldDirectory
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import Holder
+from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot.journal import refuse_if_half_done
 from trainer.rundir.state import ENDED, State, read_state
@@ -54,8 +57,25 @@ class Operations:
         self.requests = RequestTracker()
         self.launched: LaunchedTrainer | None = None
         """The trainer that this process started last."""
+        self._directory = _held(run)
         self._stopped: Holder | None = None
         self._one_at_a_time = threading.Lock()
+
+    @property
+    def lost(self) -> str:
+        """Why the run's name does not lead to the directory that was opened, and where that is
+        now, for a person; empty while it does. Nothing is done to another directory.
+        """
+        if self._directory is None or self._directory.is_at(self.run.path):
+            return ""
+        is_there = os.path.lexists(self.run.path)
+        what = "another directory is under its name" if is_there else "its directory is gone"
+        if (now := self._directory.where()) is not None:
+            how = f"andrea-console {quoted(now)}"
+            return f"{what}: it is {now} now, and a trainer may live there: {how} shows it"
+        if self._directory.is_deleted:
+            return f"{what}: the one that was watched is deleted; to watch another, open it anew"
+        return f"{what}: where it is now can't be seen from here, and a trainer may live there"
 
     def adopt_or_launch(self, *, no_launch: bool = False) -> Outcome:
         """Take the live trainer as it is; else start one, unless that isn't wanted."""
@@ -84,6 +104,8 @@ class Operations:
 
     def look_for_crash(self) -> tuple[bool, int]:
         """Whether the last trainer has crashed, and the newest checkpoint's step (-1: none)."""
+        if self.lost:
+            return False, -1
         child = self.launched
         child_exit = child.exit_code() if child is not None else None
         is_live = child is not None and child_exit is None
@@ -101,6 +123,8 @@ class Operations:
 
     def preview_thinning(self) -> Plan | Outcome:
         """What thinning by the run's own settings would delete, or why there is nothing to ask."""
+        if lost := self.lost:
+            return Outcome(ok=False, message=f"thin: {lost}")
         try:
             settings = load_settings(self.run.settings)
             if not settings.checkpoint.keep_last:
@@ -124,6 +148,8 @@ class Operations:
         with self._one_at_a_time:
             if self.read_only:
                 return Outcome(ok=False, message=f"{action}: this console is read-only")
+            if lost := self.lost:
+                return Outcome(ok=False, message=f"{action}: {lost}")
             try:
                 done = operate()
             except (RefusedError, RunError) as refusal:
@@ -217,6 +243,13 @@ class Done:
     def facts(self) -> dict[str, object]:
         """What the log of actions says besides."""
         return {"pid": self.pid} | ({"files": self.files} if self.files else {})
+
+
+def _held(run: RunDirectory) -> HeldDirectory | None:
+    try:
+        return HeldDirectory(run.path)
+    except OSError:
+        return None
 
 
 def _named(presence: Presence) -> str:

@@ -240,6 +240,7 @@ class PivotDriver:
 
     def _lives(self, presence: Presence) -> bool:
         """Whether a trainer runs, or one that this process started is about to."""
+        self._require_here()
         launched = self._operations.launched
         return presence.is_held or (launched is not None and launched.exit_code() is None)
 
@@ -263,6 +264,7 @@ class PivotDriver:
         return "killed?" if code is None else exit_words(code)
 
     def _pivot(self) -> Pivot:
+        self._require_here()
         pivot = read_pivot(self.run.pivot)
         if pivot is None:
             raise PivotHaltedError(f"{self.run.path}: no pivot is under way")
@@ -279,12 +281,19 @@ class PivotDriver:
     def _guard(self) -> None:
         if self._operations.read_only:
             raise PivotHaltedError("pivot: this console is read-only")
+        self._require_here()
+
+    def _require_here(self) -> None:
+        if lost := self._operations.lost:
+            raise PivotHaltedError(f"pivot: {lost}")
 
     def _told(self, progress: Progress) -> Progress:
         self._logged("pivot", Outcome(ok=True, message=progress.message))
         return progress
 
     def _logged(self, action: str, outcome: Outcome) -> Outcome:
+        if self._operations.lost:
+            return outcome
         try:
             log_action(self.run.actions, action, outcome.message, ok=outcome.ok)
         except OSError as error:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from console.process.launch import launch_trainer
+from trainer.rundir.atomic import write_atomic
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, SettingsError
+from trainer.rundir.reading import RECORDS_BYTES, TOKENIZER_BYTES, read_file
 from trainer.rundir.records.record_file import canonical, load_records
 from trainer.rundir.records.record_lines import Record, encode_record
 from trainer.rundir.state import read_state
@@ -56,7 +58,12 @@ def replay(run: RunDirectory, first: int, last: int) -> Iterator[Finding]:
         finally:
             trainer.kill()
         if code != Exit.FINISHED:
-            last_words = again.log.read_text(errors="replace").rstrip().rpartition("\n")[2]
+            last_words = (
+                read_file(again.log, at_most=RECORDS_BYTES)
+                .decode(errors="replace")
+                .rstrip()
+                .rpartition("\n")[2]
+            )
             yield Finding(part="replay", ok=False, what=f"the trainer ended: {last_words}")
             return
         yield from _compare(run, again, span, history)
@@ -88,9 +95,9 @@ def _whole(value: object) -> int:
 def _prepare(
     run: RunDirectory, again: RunDirectory, span: Span, history: dict[int, Record]
 ) -> None:
-    settings = _settings_of_phase(run, span.phase)
-    shutil.copyfile(settings, again.settings)
-    shutil.copyfile(run.tokenizer, again.tokenizer)
+    write_atomic(again.settings, read_file(_settings_of_phase(run, span.phase)), durable=False)
+    tokenizer = read_file(run.tokenizer, at_most=TOKENIZER_BYTES)
+    write_atomic(again.tokenizer, tokenizer, durable=False)
     for path in run.tokens.rglob("*.*"):
         if path.is_file() and path.suffix != ".partial":
             _link(path, again.tokens / path.relative_to(run.tokens))

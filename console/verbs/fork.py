@@ -14,6 +14,7 @@ from trainer.rundir.fork import make_fork
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.reading import read_file
 
 
 def fork(run: RunDirectory, arguments: argparse.Namespace) -> int:
@@ -29,7 +30,7 @@ def fork(run: RunDirectory, arguments: argparse.Namespace) -> int:
         change=None if arguments.policy is None else load_policy_file(arguments.policy),
         t=time.time(),
     )
-    facts = orjson.loads(made.fork.read_bytes())
+    facts = orjson.loads(read_file(made.fork))
     message = (
         f"forked from {run.name} at step {steps(arguments.at)} as {made.name}:"
         f" {size(facts['bytes'])} by {facts['cloned_by']}, sha256 {facts['sha256'][:12]}"

@@ -22,10 +22,14 @@ def alarms_of(
     free_bytes: int | None,
     checkpoint_bytes: int | None,
     skipped: Sequence[Skipped],
+    strangers: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """The trainer's own alarms, then the console's; `audits` are this phase's by step."""
+    """The trainer's own alarms, then the console's; `audits` are this phase's by step,
+    `strangers` what stands in the place of the run's files.
+    """
     found = [
         *_told(state),
+        *strangers,
         _nonfinite(last),
         _gate(settings, audits),
         _disk(free_bytes, checkpoint_bytes),

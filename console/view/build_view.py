@@ -47,6 +47,8 @@ class Facts:
     checkpoints: tuple[CheckpointRow, ...] = ()
     checkpoint_bytes: int = 0
     skipped: tuple[Skipped, ...] = ()
+    strangers: tuple[str, ...] = ()
+    """What stands in the place of files of the run, in words."""
     free_bytes: int | None = None
     log_tail: tuple[str, ...] = ()
     idle_seconds: float = 0.0
@@ -97,6 +99,7 @@ def reduce(facts: Facts) -> RunView:
             free_bytes=free_bytes,
             checkpoint_bytes=size,
             skipped=facts.skipped,
+            strangers=facts.strangers,
         ),
         replay=state.replay,
         last_save=state.last_save,

@@ -16,11 +16,13 @@ from trainer.rundir.checkpoints.checkpoint import (
     Written,
     checkpoint_bytes,
     checkpoint_name,
+    inspect_checkpoint,
 )
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.thinning import plan_of, thin
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import shown
 from trainer.rundir.outcomes import GateError, HistoryError, SaveError
 from trainer.rundir.records.record_file import Record, RecordArray, load_records
 from trainer.rundir.state import Save
@@ -123,6 +125,7 @@ class Checkpointer:
         Raises `GateError` if the audits say that the run should halt.
         """
         self._settle_save(wait=wait)
+        self._look_at_audits()
         if self._audit is not None and self._audit["step"] == self.newest_step:
             record, self._audit = self._audit, None
             self._write_audit(record)
@@ -130,14 +133,36 @@ class Checkpointer:
             self._judge()
 
     def require_saved(self) -> None:
-        """Raise `SaveError` unless the engine's step is on disk: before the process ends."""
+        """Raise `SaveError` unless the engine's step and its history are on disk, by a look at it:
+        before the process ends.
+        """
         self.settle(wait=True)
+        if self.newest_step == self._engine.step and not self._is_on_disk(self._engine.step):
+            self._save_again()
+        try:
+            self._history.flush()
+            self._history.sync()
+        except OSError as error:
+            raise SaveError(f"{self._run.loss}: can't be written: {error.strerror}") from error
+        self._reporter.mended(self._history.mended)
         if self.newest_step != self._engine.step:
             newest = "the start" if self.newest_step is None else checkpoint_name(self.newest_step)
             raise SaveError(
                 f"step {self._engine.step:,} could not be saved: make room or mend the disk, then"
                 f" start the trainer again; it resumes from {newest} and trains those steps again"
             )
+
+    def _is_on_disk(self, step: int) -> bool:
+        path = self._run.path / checkpoint_name(step)
+        found = inspect_checkpoint(path, step, self._engine.parameters.n_params)
+        return isinstance(found, Checkpoint)
+
+    def _save_again(self) -> None:
+        """The checkpoint was written, and is gone: its audit stays."""
+        self._reporter.note(f"{checkpoint_name(self._engine.step)} is gone: written again")
+        self.newest_step = None
+        if self._begin("stop", self.requests_taken):
+            self._settle_save(wait=True)
 
     def audit(self, cause: str) -> None:
         """Sample the engine's step; the record waits for `settle`."""
@@ -207,6 +232,10 @@ class Checkpointer:
         self._newest_sha256 = written.sha256
         if self._saver.retried:
             self._reporter.note(self._saver.retried)
+        if written.aside is not None:
+            self._reporter.note(
+                f"{written.path.name} was there with other bytes: kept as {written.aside.name}"
+            )
         self._reporter.over(SAVE_ALARM)
         self._reporter.over(NO_CHECKPOINT_ALARM)
         self._report(begun, n_bytes=written.n_bytes, seconds=written.seconds)
@@ -217,7 +246,7 @@ class Checkpointer:
 
     def _failed(self, begun: _Begun, error: OSError) -> None:
         self._begun = self._audit = None
-        why = f"{error.strerror} ({error.filename or self._run.path})"
+        why = f"{error.strerror} ({shown(error.filename or self._run.path)})"
         self._report(begun, error=why)
         self._reporter.alarm(SAVE_ALARM, f"step {begun.step:,}: {why}")
 
@@ -286,6 +315,21 @@ class Checkpointer:
         except OSError as error:
             self._reporter.alarm(AUDIT_ALARM, f"step {record['step']:,}: {error.strerror}")
         else:
+            self._reporter.over(AUDIT_ALARM)
+
+    def _look_at_audits(self) -> None:
+        """Mend the file where somebody removed or changed it; write what found no room before."""
+        has_waited = bool(self._samples.pending)
+        try:
+            self._samples.flush()
+            if has_waited:
+                self._samples.sync()
+        except OSError as error:
+            if not has_waited:
+                self._reporter.alarm(AUDIT_ALARM, error.strerror or str(error))
+            return
+        self._reporter.mended(self._samples.mended)
+        if has_waited:
             self._reporter.over(AUDIT_ALARM)
 
     def _thin(self) -> None:

@@ -11,7 +11,7 @@ from trainer.rundir.checkpoints.thinning import nonfinite_steps
 from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.loss_record import LossRecord, canonical_losses, read_loss_records
-from trainer.rundir.records.record_file import Record, RecordArray, load_records
+from trainer.rundir.records.record_file import Mended, Record, RecordArray, load_records
 from trainer.rundir.state import Replay
 
 EMA_DECAY = 0.98
@@ -79,7 +79,9 @@ class LossHistory:
         self.replay = dataclasses.replace(
             self.replay, **{counted: getattr(self.replay, counted) + 1}
         )
-        if not is_proven:
+        if is_proven:
+            self._array.flush()  # looks after the file all the same
+        else:
             self._array.append(record)
         return is_proven
 
@@ -87,6 +89,11 @@ class LossHistory:
     def n_pending(self) -> int:
         """Records that found no room on the disk yet."""
         return len(self._array.pending)
+
+    @property
+    def mended(self) -> Mended | None:
+        """How the file was mended last, after somebody had removed or changed it."""
+        return self._array.mended
 
     def flush(self) -> None:
         """Write the records that found no room before; raises `OSError`."""

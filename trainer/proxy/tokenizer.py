@@ -14,6 +14,7 @@ from trainer.proxy.randomness import derive_uniform
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.reading import TOKENIZER_BYTES, read_file
 from trainer.rundir.sources.documents import naming, read_documents
 
 SEPARATOR = "<|endoftext|>"
@@ -67,7 +68,7 @@ def load_tokenizer(path: Path, *, vocab_size: int) -> TextTokenizer:
         TokenizerError: it is no tokenizer, has more entries than the model's vocabulary, or
             doesn't have the separator as token 0.
     """
-    data = path.read_bytes()
+    data = read_file(path, at_most=TOKENIZER_BYTES)
     try:
         tokenizer = TextTokenizer(data)
     except ValueError as error:

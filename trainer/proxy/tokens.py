@@ -17,6 +17,7 @@ from trainer.proxy.progress import Progress
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.reading import read_file, reading
 from trainer.rundir.sources.documents import naming, read_documents, source_stamp
 
 TokenArray: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
@@ -118,7 +119,7 @@ def _file_names(tokenizer: str, fingerprint: str, dtype: str) -> tuple[str, str]
 def _read_index(folder: Path, tokenizer: str, dtype: str) -> _Index | None:
     """The index, if it is of this tokenizer and its files have the sizes that it says."""
     try:
-        index = _Index(**orjson.loads((folder / "index.json").read_bytes()))
+        index = _Index(**orjson.loads(read_file(folder / "index.json")))
         if (index.tokenizer, index.dtype) != (tokenizer, dtype):
             return None
         token_counts = index.train_tokens, index.held_out_tokens
@@ -141,7 +142,8 @@ def _write_index(folder: Path, index: _Index) -> None:
 def _map(path: Path, dtype: str, tokens: int) -> TokenArray:
     if not tokens:  # an empty file can't be mapped
         return np.empty(0, dtype)
-    return np.memmap(path, dtype=dtype, mode="r", shape=(tokens,))
+    with reading(path) as file:
+        return np.memmap(file, dtype=dtype, mode="r", shape=(tokens,))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, SettingsError
 from trainer.rundir.pivot.journal import HoldMode, refuse_if_half_done, request_pivot
 from trainer.rundir.pivot.stages import archive, commit, hold, restart, retire
+from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_file import Record, RecordArray, canonical, load_records
 from trainer.rundir.sources.documents import PYTHON
 
@@ -158,7 +159,7 @@ def _boundary(run: RunDirectory, phase: int) -> int:
     path = run.phase_archive(phase) / run.pivot.name
     path = path if path.exists() else run.pivot  # of a pivot whose first step is waited for
     try:
-        return int(orjson.loads(path.read_bytes())["held"]["step"])
+        return int(orjson.loads(read_file(path))["held"]["step"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HistoryError(f"{path}: the boundary of phase {phase} can't be read") from error
 
@@ -166,7 +167,7 @@ def _boundary(run: RunDirectory, phase: int) -> int:
 def _settings_text(run: RunDirectory, phase: int) -> str:
     is_current = phase == run.current_phase()
     path = run.settings if is_current else run.phase_archive(phase) / run.settings.name
-    return path.read_text(encoding="utf-8")
+    return read_file(path).decode()
 
 
 def _checkpoint(run: RunDirectory, step: int, settings: Settings) -> Checkpoint:
@@ -262,7 +263,7 @@ def _check_audited(base: Checkpoint, sha256: str, samples: list[Record]) -> None
 
 def _lineage(run: RunDirectory) -> tuple[Base, ...]:
     try:
-        written = orjson.loads(run.fork.read_bytes())["lineage"]
+        written = orjson.loads(read_file(run.fork))["lineage"]
         return tuple(Base(**entry) for entry in written)
     except FileNotFoundError:
         return ()
@@ -273,7 +274,7 @@ def _lineage(run: RunDirectory) -> tuple[Base, ...]:
 def _pivot(fork: RunDirectory, change: PolicyChange, t: float) -> None:
     """A pivot of the fork before it ever starts: nobody else knows the directory yet."""
     newest = list_checkpoints(fork.path, None).checkpoints[-1]
-    text = apply_change(fork.settings.read_text(encoding="utf-8"), change)
+    text = apply_change(read_file(fork.settings).decode(), change)
     pivot = request_pivot(fork, text, mode=HoldMode.NOW, note=change.note, step=newest.step, t=t)
     pivot = archive(fork, hold(fork, pivot, newest, t), t)
     retire(fork, restart(fork, commit(fork, pivot, t), t))

@@ -9,6 +9,8 @@ import shlex
 import unicodedata
 from pathlib import Path
 
+from trainer.rundir.directory import with_names
+
 _UNDECODABLE = range(0xDC80, 0xDD00)
 
 
@@ -29,9 +31,14 @@ def escape_control(text: str, *, keep_newlines: bool = True) -> str:
     )
 
 
+def told(text: str, *, keep_newlines: bool = False) -> str:
+    """A message for log, state and terminal: the present names of held directories, escaped."""
+    return escape_control(with_names(text), keep_newlines=keep_newlines)
+
+
 def shown(path: Path | str) -> str:
     """A name for messages: one line, all that is not printable spelled out."""
-    return "".join(c if c.isprintable() else _spelled(c) for c in str(path))
+    return "".join(c if c.isprintable() else _spelled(c) for c in with_names(str(path)))
 
 
 def quoted(path: Path | str) -> str:
@@ -39,7 +46,8 @@ def quoted(path: Path | str) -> str:
 
     A name that begins with a dash gets `./` before it, so that no command takes it for an option.
     """
-    name = f"./{path}" if str(path).startswith("-") else str(path)
+    name = with_names(str(path))
+    name = f"./{name}" if name.startswith("-") else name
     if name.isprintable():
         return shlex.quote(name)
     spelled = (

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import orjson
 
 from trainer.rundir.atomic import write_atomic
+from trainer.rundir.reading import read_file
 
 DOING = (
     "starting",
@@ -125,7 +126,7 @@ def write_state(path: Path, state: State) -> None:
 def read_state(path: Path) -> State | None:
     """The state on file; `None` if there is none or it is no JSON object."""
     try:
-        written = orjson.loads(path.read_bytes())
+        written = orjson.loads(read_file(path))
     except (OSError, orjson.JSONDecodeError):
         return None
     return tolerant(State, written) if isinstance(written, dict) else None

@@ -19,6 +19,7 @@ from trainer.rundir.checkpoints.thinning import all_audits
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import RunError
+from trainer.rundir.reading import RECORDS_BYTES, read_file, reading, strangers_in
 from trainer.rundir.records.record_file import canonical
 from trainer.rundir.records.record_lines import Record
 from trainer.rundir.state import State, read_state
@@ -33,7 +34,7 @@ class Finding:
     """One thing that was checked."""
 
     part: str
-    """settings, checkpoint, history, audits, state, fork or replay."""
+    """directory, settings, checkpoint, history, audits, state, fork or replay."""
     ok: bool
     what: str
 
@@ -43,6 +44,8 @@ Steps = dict[int, Record]
 
 def verify(run: RunDirectory) -> Iterator[Finding]:
     """Check everything in the directory; each finding comes as soon as it is known."""
+    for stranger in strangers_in(run):
+        yield Finding(part="directory", ok=False, what=stranger)
     try:
         settings = load_settings(run.settings)
     except RunError as error:
@@ -89,7 +92,7 @@ def check_checkpoint(checkpoint: Checkpoint, audit: Record | None) -> Finding:
 def _digest(path: Path) -> tuple[str, int]:
     """sha256 of the file, and how many of its float32 values are not finite."""
     digest, n_nonfinite = hashlib.sha256(), 0
-    with path.open("rb", buffering=0) as file:
+    with reading(path) as file:
         digest.update(file.read(_HEADER_BYTES))
         buffer = memoryview(bytearray(CHUNK_BYTES))
         while n_read := file.readinto(buffer):
@@ -143,7 +146,7 @@ def _strict(path: Path, part: str) -> tuple[Finding, list[Any]]:
     message = ""
     for _ in range(_TRIES):
         try:
-            written = orjson.loads(path.read_bytes())
+            written = orjson.loads(read_file(path, at_most=RECORDS_BYTES, follows_links=False))
         except FileNotFoundError:
             return Finding(part=part, ok=True, what=f"{path.name}: not there yet"), []
         except OSError as error:
@@ -179,7 +182,7 @@ def _check_fork(run: RunDirectory, inventory: Inventory) -> Iterator[Finding]:
     if not run.fork.exists():
         return
     try:
-        fork: Any = orjson.loads(run.fork.read_bytes())
+        fork: Any = orjson.loads(read_file(run.fork))
         step, sha256 = int(fork["step"]), str(fork["sha256"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         yield Finding(part="fork", ok=False, what=f"{run.fork.name}: can't be read: {error}")

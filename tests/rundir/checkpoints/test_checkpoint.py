@@ -141,6 +141,18 @@ def test_a_file_system_that_cannot_reserve_is_no_error(tmp_path: Path) -> None:
     assert list_checkpoints(tmp_path, N_PARAMS).newest is not None
 
 
+def test_a_whole_checkpoint_with_other_bytes_is_kept_and_told_of(tmp_path: Path) -> None:
+    _save(tmp_path, 1, first=1.0)
+    theirs = (tmp_path / "step_000001.bin").read_bytes()
+    assert _save(tmp_path, 1, first=2.0).aside == tmp_path / "step_000001.bin.rejected-1"
+    kept = files_in(tmp_path)
+    assert kept.pop("step_000001.bin.rejected-1") == theirs
+    assert list(kept) == ["step_000001.bin"]
+    assert kept["step_000001.bin"] != theirs
+    assert _save(tmp_path, 1, first=2.0).aside is None
+    assert len(files_in(tmp_path)) == 2
+
+
 def test_the_rest_of_a_killed_save_is_used_up_by_the_next(tmp_path: Path) -> None:
     (tmp_path / ".checkpoint.partial").write_bytes(b"longer than the next one" * 9)
     _save(tmp_path, 2, first=9.0)
@@ -251,7 +263,7 @@ def test_what_contradicts_itself_is_skipped_with_the_reason_and_stays(
 
 def test_a_folder_with_the_name_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "step_000001.bin").mkdir()
-    assert list_checkpoints(tmp_path, N_PARAMS).skipped[0].reason == "can't be read: Is a directory"
+    assert "is a folder, not a file" in list_checkpoints(tmp_path, N_PARAMS).skipped[0].reason
 
 
 def test_other_names_are_no_checkpoints(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Thinning a run's checkpoints: read what decides it, plan, unlink."""
 
 from collections.abc import Iterable
+from io import BufferedReader
 from pathlib import Path
 
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
@@ -9,6 +10,7 @@ from trainer.rundir.checkpoints.retention import Plan, notable_steps, plan_thinn
 from trainer.rundir.config.settings import CheckpointSettings, Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.reading import reading
 from trainer.rundir.records.loss_record import LossRecord, read_loss_records
 from trainer.rundir.records.record_file import load_records
 from trainer.rundir.records.record_lines import Record
@@ -63,8 +65,8 @@ def nonfinite_steps_of(path: Path) -> list[int]:
     """
     records: list[LossRecord] = []
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+        with reading(path, follows_links=False) as file:
+            for number, line in enumerate(BufferedReader(file), start=1):
                 if b'"nonfinite"' in line:
                     read = read_loss_records(b"[" + line.strip(b"[], \r\n") + b"]")
                     if read is None:

@@ -13,6 +13,7 @@ from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
 from trainer.rundir.config.settings import ArmPolicy, Settings, SourceSettings
 from trainer.rundir.names import quoted, shown
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.reading import read_file
 
 T = TypeVar("T")
 
@@ -20,7 +21,7 @@ T = TypeVar("T")
 def load_settings(path: Path) -> Settings:
     """Read and validate `run.toml`; `SettingsError` names file, setting and mend."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path).decode()
     except FileNotFoundError:
         msg = f"{shown(path)}: not there; `andrea-console {quoted(path.parent)}` makes a new run"
         raise SettingsError(msg) from None

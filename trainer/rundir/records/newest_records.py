@@ -5,6 +5,7 @@ from pathlib import Path
 
 import orjson
 
+from trainer.rundir.reading import reading
 from trainer.rundir.records.record_file import Record
 
 _TAIL_BYTES = 1 << 16
@@ -13,7 +14,7 @@ _TAIL_BYTES = 1 << 16
 def tail_records(path: Path) -> list[Record]:
     """The whole records in the file's last 64 KiB, in file order. Raises `OSError`."""
     try:
-        with path.open("rb") as file:
+        with reading(path, follows_links=False) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL_BYTES))
             tail = file.read()

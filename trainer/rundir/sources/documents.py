@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.directory import with_names
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.sources.stdlib_text import READERS, stdlib_documents
 
@@ -79,7 +80,7 @@ def source_stamp(source: SourceSettings, base: Path) -> str:
         stamp = _stdlib_name(source.path)
     else:
         facts = [(path, path.stat()) for path in matching_files(source, base)]
-        stamp = repr([(str(p), fact.st_size, fact.st_mtime_ns) for p, fact in facts])
+        stamp = repr([(with_names(str(p)), f.st_size, f.st_mtime_ns) for p, f in facts])
     return hashlib.sha256(f"{source.field}\n{stamp}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
