@@ -16,6 +16,7 @@ from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
 from trainer.proxy.feed import Feed, open_feed
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, list_checkpoints
+from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.run_toml import flat_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
@@ -103,7 +104,9 @@ def _open(
     if not newest or newest.step < settings.train.total_steps:
         _require_room(run, settings)
     step = newest.step if newest else 0
-    history = LossHistory(run.loss, step, checkpoints=inventory.checkpoints)
+    history = LossHistory(
+        run.loss, step, checkpoints=inventory.checkpoints, rules=RULES[settings.rules]
+    )
     _tell_repair(reporter, history.repair)
     # A start that only proves records anew leaves no record of its own: the state counts it.
     attempt = max(history.attempt, before.attempt + 1 if before else 1)
@@ -214,7 +217,17 @@ def _open_feed(
     )
     if phase > 1 and phase_start == step:
         _tell_sources(feed, reporter)
+    _tell_held_out(settings, feed, reporter)
     return feed
+
+
+def _tell_held_out(settings: Settings, feed: Feed, reporter: Reporter) -> None:
+    """Why a source has no val_loss; its text is too small for a hundredth of it to be a row."""
+    for name, tokens in feed.without_val_loss().items():
+        reporter.note(
+            f"source {name}: {tokens:,} tokens of its text are held out, too few for a row of"
+            f" {settings.model.context:,} and its target: it has no val_loss and counts in none"
+        )
 
 
 def _tell_sources(feed: Feed, reporter: Reporter) -> None:

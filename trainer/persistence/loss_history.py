@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trainer.rundir.checkpoints.checkpoint import Checkpoint
 from trainer.rundir.checkpoints.thinning import nonfinite_steps
+from trainer.rundir.config.rules import RULES, Rules
 from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.loss_record import LossRecord, canonical_losses, read_loss_records
@@ -25,7 +26,14 @@ class LossHistory:
     its record nothing is appended, and the replay counts as proven.
     """
 
-    def __init__(self, path: Path, step: int, *, checkpoints: Sequence[Checkpoint] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        step: int,
+        *,
+        checkpoints: Sequence[Checkpoint] = (),
+        rules: Rules = RULES[1],
+    ) -> None:
         """Open the file and repair it.
 
         Raises `HistoryError`, before anything is changed, if it doesn't reach `step`; with the
@@ -43,6 +51,7 @@ class LossHistory:
         self._past = records[:n_past]
         self._ahead = dict(zip(steps[n_past:], records[n_past:], strict=True))
         self.ema = self._past[-1].ema if self._past else None
+        self._rules = rules
         self.step = step
         """The last step that the history knows, on file or waiting for room."""
         self.replay = Replay(first_step=step + 1, last_step=max(self._ahead, default=step))
@@ -53,8 +62,17 @@ class LossHistory:
         yield from past
 
     def next_ema(self, loss: float) -> float:
-        """The EMA after `loss`; a new run's begins at its first loss."""
-        return loss if self.ema is None else EMA_DECAY * self.ema + (1.0 - EMA_DECAY) * loss
+        """The EMA with the loss of the next step; a new run's begins at its first loss.
+
+        Bias-corrected (Kingma and Ba 2015) where the rules say so: the mean of all losses, each
+        step back counting for less by the decay, and none for what was before the first.
+        """
+        if self.ema is None:
+            return loss
+        if not self._rules.corrects_ema:
+            return EMA_DECAY * self.ema + (1.0 - EMA_DECAY) * loss
+        share = (1.0 - EMA_DECAY) / (1.0 - EMA_DECAY ** (self.step + 1))
+        return self.ema + share * (loss - self.ema)
 
     def record(self, record: Record) -> bool | None:
         """Append a step's record, or prove the one on file by it.

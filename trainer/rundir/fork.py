@@ -27,7 +27,11 @@ from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_file import Record, RecordArray, canonical, load_records
 from trainer.rundir.sources.documents import PYTHON
 
-_FIXED = ("model", "preset")
+_FIXED = {
+    "model": "is part of the weights' shape",
+    "preset": "is part of the weights' shape",
+    "rules": "are those that the weights were trained by",
+}
 _BY_POLICY = ("sources", "policy")
 
 
@@ -107,7 +111,7 @@ def set_settings(text: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
         section, _, key = name.partition(".")
         if section in _FIXED:
-            raise SettingsError(f"{name}: is part of the weights' shape; a fork keeps it")
+            raise SettingsError(f"{name}: {_FIXED[section]}; a fork keeps its parent's")
         if section in _BY_POLICY:
             raise SettingsError(f"{name}: sources and policy of a fork change by a policy file")
         if key and section not in document:

@@ -46,6 +46,15 @@ class ArmState:
     """Tokens that this arm's batches held in this phase."""
     available: bool = True
 
+    @property
+    def held_at(self) -> str:
+        """`cap` or `floor`, where that gives the arm its weight and not what it has earned."""
+        if not self.pulls or self.weight is None:
+            return ""
+        if self.cap is not None and self.weight >= self.cap:
+            return "cap"
+        return "floor" if self.floor and self.weight <= self.floor else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Zombie:
