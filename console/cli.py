@@ -24,6 +24,7 @@ from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.presets import PRESETS
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import shown
 from trainer.rundir.outcomes import Exit, RunError, SettingsError
 
 _DESCRIPTION = """\
@@ -83,7 +84,7 @@ def _run_verb(arguments: list[str]) -> int:
     if unknown:
         parser.error(_about_options(parser, unknown))
     if not parsed.run.is_dir():
-        raise SettingsError(f"{parsed.run}: there is no run of that name")
+        raise SettingsError(f"{shown(parsed.run)}: there is no run of that name")
     return verb.act(RunDirectory(parsed.run), parsed)
 
 

@@ -5,7 +5,6 @@ operator can meet; each may block for some milliseconds (files, signals), never 
 """
 
 import os
-import shlex
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from trainer.rundir.config.settings import Settings
 from trainer.rundir.directory import HeldDirectory
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import Holder
+from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot.journal import refuse_if_half_done
 from trainer.rundir.state import ENDED, State, read_state
@@ -71,7 +71,7 @@ class Operations:
         is_there = os.path.lexists(self.run.path)
         what = "another directory is under its name" if is_there else "its directory is gone"
         if (now := self._directory.where()) is not None:
-            how = f"andrea-console {shlex.quote(str(now))}"
+            how = f"andrea-console {quoted(now)}"
             return f"{what}: it is {now} now, and a trainer may live there: {how} shows it"
         if self._directory.is_deleted:
             return f"{what}: the one that was watched is deleted; to watch another, open it anew"

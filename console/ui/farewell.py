@@ -1,10 +1,9 @@
 """The last words on the terminal after the console has closed its screen."""
 
-import shlex
-
 from console import formatting
 from console.ui.widgets.text import foreign
 from console.view.run_view import RunView, Severity
+from trainer.rundir.names import quoted
 
 
 def stopped(view: RunView) -> str:
@@ -58,4 +57,4 @@ def _left(view: RunView, *, is_stopping: bool) -> str:
 
 
 def _path(view: RunView) -> str:
-    return shlex.quote(str(view.path))
+    return quoted(view.path)

@@ -12,6 +12,7 @@ from trainer.rundir.actions import log_action
 from trainer.rundir.config.policy_change import load_policy_file
 from trainer.rundir.fork import make_fork
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.reading import read_file
 
@@ -35,7 +36,7 @@ def fork(run: RunDirectory, arguments: argparse.Namespace) -> int:
         f" {size(facts['bytes'])} by {facts['cloned_by']}, sha256 {facts['sha256'][:12]}"
     )
     log_action(made.actions, "fork", message, ok=True)
-    say(f"{message}; `andrea-console {made.path}` trains it")
+    say(f"{message}; `andrea-console {quoted(made.path)}` trains it")
     print(made.path)
     return 0
 

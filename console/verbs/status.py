@@ -7,10 +7,10 @@ import orjson
 
 from console import formatting
 from console.follow.follower import Follower
-from console.formatting import escape_control
 from console.verbs.verb import HEALTHY, NEEDS_ATTENTION, NOT_RUNNING, Verb
 from console.view.run_view import CheckpointRow, RunView, Severity
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import escape_control
 
 
 def exit_code_of(view: RunView) -> int:

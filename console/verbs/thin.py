@@ -11,6 +11,7 @@ from trainer.rundir.checkpoints.retention import Plan
 from trainer.rundir.checkpoints.thinning import nonfinite_steps_of, plan_of
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import escape_control
 from trainer.rundir.outcomes import SaveError, SettingsError
 
 
@@ -31,7 +32,7 @@ def thin_run(run: RunDirectory, arguments: argparse.Namespace) -> int:
         print(preview(plan), file=sys.stderr)
         return 0
     outcome = Operations(run).thin(plan)
-    print(formatting.escape_control(outcome.message), file=sys.stderr)
+    print(escape_control(outcome.message), file=sys.stderr)
     return 0 if outcome.ok else NEEDS_ATTENTION
 
 

@@ -8,10 +8,10 @@ from itertools import chain
 
 import orjson
 
-from console import formatting
 from console.process.replay import replay
 from console.verbs.verb import NEEDS_ATTENTION, Verb
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import escape_control
 from trainer.rundir.verification import Finding, verify
 
 
@@ -45,7 +45,7 @@ def _findings(run: RunDirectory, span: tuple[int, int] | None) -> Iterator[Findi
 def _show(finding: Finding) -> None:
     mark = "ok   " if finding.ok else "WRONG"
     line = f"{mark} {finding.part:<10} {finding.what}"
-    print(formatting.escape_control(line), flush=True)
+    print(escape_control(line), flush=True)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

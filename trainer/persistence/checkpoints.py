@@ -22,8 +22,8 @@ from trainer.rundir.checkpoints.checkpoint import (
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.thinning import plan_of, thin
 from trainer.rundir.config.settings import Settings
-from trainer.rundir.directory import with_names
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import shown
 from trainer.rundir.outcomes import GateError, HistoryError, SaveError
 from trainer.rundir.records.record_file import Record, RecordArray, load_records
 from trainer.rundir.state import Save
@@ -259,7 +259,7 @@ class Checkpointer:
 
     def _failed(self, begun: _Begun, error: OSError) -> None:
         self._begun = self._audit = None
-        why = with_names(f"{error.strerror} ({error.filename or self._run.path})")
+        why = f"{error.strerror} ({shown(error.filename or self._run.path)})"
         self._report(begun, error=why)
         self._reporter.alarm(SAVE_ALARM, f"step {begun.step:,}: {why}")
 

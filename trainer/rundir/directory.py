@@ -52,7 +52,6 @@ def with_names(text: str) -> str:
 
 def _name(anchored: re.Match[str]) -> str:
     try:
-        name = str(Path(anchored[0]).readlink())
+        return str(Path(anchored[0]).readlink())
     except OSError:
         return anchored[0]
-    return name.encode("utf-8", "backslashreplace").decode()

@@ -12,7 +12,6 @@ and come out otherwise, the file's last record is of an earlier step than some b
 tells how far the history goes now, and never falls behind the checkpoint that was resumed from.
 """
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,8 @@ from trainer.rundir.checkpoints.checkpoint import (
     Skipped,
     list_checkpoints,
 )
-from trainer.rundir.directory import with_names
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.newest_records import last_record, opening
 from trainer.rundir.records.record_fields import step_of
@@ -116,7 +115,7 @@ def how_to_go_on(covered: Sequence[Checkpoint], newer: Sequence[Checkpoint]) -> 
     newest = covered[-1]
     aside = f"after_{newest.path.stem}"
     names = " ".join(checkpoint.path.name for checkpoint in newer)
-    directory = shlex.quote(with_names(str(newest.path.parent.absolute())))
+    directory = quoted(newest.path.parent.absolute())
     return (
         f" Without one, go on from {newest.path.name}, the newest checkpoint that it covers:"
         f" `cd {directory} && mkdir {aside} && mv {names} {aside}/`, then start again;"

@@ -12,6 +12,7 @@ import orjson
 from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
 from trainer.rundir.config.rules import NEWEST_RULES, RULES
 from trainer.rundir.config.settings import ArmPolicy, Settings, SourceSettings
+from trainer.rundir.names import quoted, shown
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.reading import read_file
 
@@ -23,7 +24,7 @@ def load_settings(path: Path) -> Settings:
     try:
         text = read_file(path).decode()
     except FileNotFoundError:
-        msg = f"{path}: not there; `andrea-console {path.parent}` makes a new run"
+        msg = f"{shown(path)}: not there; `andrea-console {quoted(path.parent)}` makes a new run"
         raise SettingsError(msg) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: can't be read: {error}") from error
