@@ -57,13 +57,11 @@ class Operations:
         self._stopped: Holder | None = None
         self._one_at_a_time = threading.Lock()
 
-    def adopt_or_launch(self, *, no_launch: bool = False) -> Outcome:
-        """Take the live trainer as it is; else start one, unless that isn't wanted."""
+    def adopt_or_launch(self) -> Outcome:
+        """Take the live trainer as it is; else start one."""
         presence = presence_of(self.run)
         if presence.is_held:
             return Outcome(ok=True, message=f"watching {_named(presence)}")
-        if no_launch or self.read_only:
-            return Outcome(ok=True, message="no trainer is running; none was started")
         return self.launch()
 
     def launch(self) -> Outcome:
