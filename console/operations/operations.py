@@ -12,7 +12,7 @@ from console import formatting
 from console.operations.checkpoint_requests import REQUESTED, Asked, RequestTracker
 from console.operations.restarts import has_crashed
 from console.process.launch import LaunchedTrainer, launch_trainer
-from console.process.presence import Presence, presence_of
+from console.process.presence import Presence, place_of, presence_of
 from console.process.signals import Ask, NotSentError, send
 from console.view.cached_file import read_settings
 from trainer.rundir.actions import log_action
@@ -221,7 +221,8 @@ def _named(presence: Presence) -> str:
     holder = presence.holder
     if holder is None or not holder.pid:
         return "a trainer"
-    return f"the trainer (pid {holder.pid}" + ("" if holder.is_here else f" on {holder.host}") + ")"
+    where = "" if holder.is_here else f" {place_of(holder)}"
+    return f"the trainer (pid {holder.pid}{where})"
 
 
 def _refuse_while_deaf(state: State | None, holder: Holder | None) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from console import formatting
 from console.process.launch import exit_words
-from console.process.presence import Liveness, Presence
+from console.process.presence import Liveness, Presence, place_of
 from console.view.run_view import Severity, Status
 from trainer.rundir.outcomes import Exit
 from trainer.rundir.state import DOING, ENDED, State
@@ -73,10 +73,19 @@ def doing_of(evidence: Evidence) -> str:
 def _running(evidence: Evidence) -> Status:
     doing = doing_of(evidence)
     state = evidence.state
-    detail = state.detail if state is not None and evidence.is_state_current else ""
+    told = state.detail if state is not None and evidence.is_state_current else ""
+    detail = "; ".join(part for part in (told, _elsewhere(evidence.presence)) if part)
     if doing in DOING:
         return Status(word=doing, detail=detail, severity=_LIVE[doing])
     return Status(word="training" if evidence.has_records else "starting", detail=doing or detail)
+
+
+def _elsewhere(presence: Presence) -> str:
+    """Where the trainer is, if its process can't be seen from here."""
+    holder = presence.holder
+    if presence.liveness is not Liveness.ELSEWHERE or holder is None:
+        return ""
+    return f"{place_of(holder)}; c and q can't reach it from here"
 
 
 def _stalled(evidence: Evidence) -> Status:

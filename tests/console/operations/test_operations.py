@@ -148,7 +148,8 @@ def test_a_trainer_on_another_machine_is_left_alone(run: RunDirectory) -> None:
     lock = TrainerLock(run.lock)
     written = orjson.loads(run.lock.read_bytes()) | {"host": "node-7"}
     run.lock.write_bytes(orjson.dumps(written))
-    assert Operations(run).stop().message == "stop: the trainer runs on node-7: do it there"
+    there = f"on node-7 (pid {written['pid']} there): ssh node-7 kill -s TERM {written['pid']}"
+    assert Operations(run).stop().message == f"stop: the trainer runs {there}"
     assert "node-7" in Operations(run).launch().message
     lock.release()
 

@@ -1,6 +1,7 @@
 """The run's state in words."""
 
 import signal
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,6 +35,13 @@ def told(presence: Presence, state: State | None, **more: Any) -> tuple[str, str
 )
 def test_a_live_trainer_is_what_it_says(doing: str, severity: Severity) -> None:
     assert told(ALIVE, State(doing=doing, detail="d")) == (doing, "d", severity)
+
+
+def test_a_trainer_that_can_not_be_seen_is_alive_elsewhere_and_where_is_told() -> None:
+    there = Presence(liveness=Liveness.ELSEWHERE, holder=replace(HOLDER, host="gpu7"))
+    word, detail, severity = told(there, State(doing="training"))
+    assert (word, severity) == ("training", Severity.OK)
+    assert detail == "on gpu7; c and q can't reach it from here"
 
 
 def test_a_trainer_that_has_told_its_end_but_still_lives_is_stopping() -> None:
