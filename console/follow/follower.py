@@ -160,6 +160,7 @@ class Follower:
         launched = self._operations.launched
         child_exit = launched.exit_code() if launched is not None else None
         is_current = _is_current(state, presence, launched.pid if launched else None)
+        free_bytes, free_inodes = _free(self.run)
         facts = Facts(
             run=self.run,
             presence=presence,
@@ -183,7 +184,8 @@ class Follower:
             checkpoints=self._checkpoints.rows,
             checkpoint_bytes=self._checkpoints.total_bytes,
             skipped=self._checkpoints.skipped,
-            free_bytes=_free_bytes(self.run),
+            free_bytes=free_bytes,
+            free_inodes=free_inodes,
             log_tail=self._log.lines,
             outlook=self.restarter.outlook if self.restarter is not None else "",
         )
@@ -263,12 +265,13 @@ def _seen(view: RunView, state: State | None) -> Seen:
     )
 
 
-def _free_bytes(run: RunDirectory) -> int | None:
+def _free(run: RunDirectory) -> tuple[int | None, int | None]:
+    """Bytes and inodes that are free; a file system without a table of inodes tells none."""
     try:
         disk = os.statvfs(run.path)
     except OSError:
-        return None
-    return disk.f_bavail * disk.f_frsize
+        return None, None
+    return disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else None
 
 
 def _lock_time(run: RunDirectory) -> float | None:

@@ -112,7 +112,10 @@ def _checkpoints(view: RunView) -> str:
 def _disk(view: RunView) -> str:
     full = view.full_in_seconds
     when = "" if full is None else f", full in {formatting.duration(full)}"
-    return f"disk: {formatting.size(view.free_bytes)} free{when}"
+    inodes = ""
+    if view.room.is_short_of_inodes:
+        inodes = f", but for {formatting.count(view.room.free_inodes, 'file')} only (free inodes)"
+    return f"disk: {formatting.size(view.free_bytes)} free{inodes}{when}"
 
 
 def look_at_all(follower: Follower) -> RunView:

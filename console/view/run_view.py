@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from console.view.disk_forecast import Room
 from trainer.rundir.checkpoints.checkpoint import Skipped
 from trainer.rundir.state import ArmState, Replay, Save, Zombie
 
@@ -156,7 +157,7 @@ class RunView:
     """All phases, by ascending step."""
     arms: tuple[ArmRow, ...] = ()
     zombies: tuple[Zombie, ...] = ()
-    free_bytes: int | None = None
+    room: Room = Room()
     full_in_seconds: float | None = None
     """When the disk will be full at this pace; `None`: not in sight or unknown."""
     alarms: tuple[str, ...] = ()
@@ -174,6 +175,10 @@ class RunView:
     """The last lines of trainer.log, decoded with replacement, not yet escaped."""
     notes: tuple[str, ...] = ()
     """Things to know that are no alarm: a repaired tail, a replay that was proven."""
+
+    @property
+    def free_bytes(self) -> int | None:
+        return self.room.free_bytes
 
     @property
     def can_go_on(self) -> bool:

@@ -234,19 +234,17 @@ def test_no_launch_makes_the_run_and_starts_nothing(
     assert screen[0]["operations"].launched is None
 
 
-class Launches(list[Operations]):
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> list[Operations]:
     """Operations that were asked to start a trainer; none is."""
+    asked: list[Operations] = []
 
-    def launch(self, operations: Operations) -> Outcome:
-        self.append(operations)
+    def launch(operations: Operations) -> Outcome:
+        asked.append(operations)
         return Outcome(ok=True, message="")
 
-
-@pytest.fixture
-def launches(monkeypatch: pytest.MonkeyPatch) -> Launches:
-    seen = Launches()
-    monkeypatch.setattr(Operations, "launch", lambda operations: seen.launch(operations))
-    return seen
+    monkeypatch.setattr(Operations, "launch", launch)
+    return asked
 
 
 @pytest.mark.parametrize(
@@ -265,7 +263,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> Launches:
 def test_a_run_that_is_there_is_looked_at_and_started_only_where_that_is_asked_for(
     run: RunDirectory,
     screen: list[dict[str, Any]],
-    launches: Launches,
+    launches: list[Operations],
     left: State | None,
     options: tuple[str, ...],
     n_started: int,
@@ -280,7 +278,7 @@ def test_a_run_that_is_there_is_looked_at_and_started_only_where_that_is_asked_f
 
 
 def test_a_new_run_is_started_by_itself(
-    tmp_path: Path, screen: list[dict[str, Any]], launches: Launches
+    tmp_path: Path, screen: list[dict[str, Any]], launches: list[Operations]
 ) -> None:
     assert main([str(tmp_path / "r")]) == 0
     assert len(launches) == 1
@@ -371,7 +369,7 @@ def test_crash_is_answered_as_the_run_or_the_command_line_asks(
 def test_a_console_opened_on_a_crash_counts_down_where_restarts_are_wanted(
     run: RunDirectory,
     screen: list[dict[str, Any]],
-    launches: Launches,
+    launches: list[Operations],
     state: State,
     options: tuple[str, ...],
     is_counted_down: bool,

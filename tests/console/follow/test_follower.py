@@ -414,6 +414,21 @@ def test_folders_in_place_of_files_are_a_view(tmp_path: Path) -> None:
     assert view.skipped
 
 
+def test_a_trainer_that_can_write_no_file_any_more_is_ill_by_its_files_alone(
+    run: RunDirectory, losses: RecordArray, held: Callable[..., None], clock: TestClock
+) -> None:
+    """No inode left: the history grows, while no save and no state comes about."""
+    for step in range(1, 32):
+        losses.append(record(step))
+    held(step=12, t=record(12)["t"])
+    settings = run.settings.read_text()
+    run.settings.write_text(settings.replace("every = 100", "every = 20"))
+    clock.wall = record(31)["t"]
+    overdue, stale = Follower(run, clock=clock.both()).look().alarms
+    assert overdue == "checkpoint overdue: none yet, and one is due every 20 steps"
+    assert stale.startswith(".state.json is 3 min older than the newest step")
+
+
 def test_a_failed_save_is_an_alarm_within_a_look(
     follower: Follower, held: Callable[..., None]
 ) -> None:
