@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from console import formatting
 from console.chart.series import Series
 from console.follow.read_ahead import ReadAhead
 from console.follow.watch import wakes
@@ -204,7 +205,8 @@ class Follower:
         return self._idle.seconds(moved, now=self._clock.monotonic(), before=before)
 
     def _notes(self, *notes: str) -> tuple[str, ...]:
-        damage = f"{self.run.loss.name}: {self._damaged_lines:,} lines can't be read"
+        lines = formatting.count(self._damaged_lines, "line")
+        damage = f"{self.run.loss.name}: {lines} can't be read"
         return tuple(text for text in (*notes, damage if self._damaged_lines else "") if text)
 
 

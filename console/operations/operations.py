@@ -200,7 +200,9 @@ class Operations:
         plan = replace(plan, going=tuple(c for c in plan.going if c.step not in bases))
         freed = formatting.size(thin(plan))
         files = tuple(checkpoint.path.name for checkpoint in plan.going)
-        return Done(f"{len(files):,} checkpoints deleted, {freed} freed", files=files)
+        return Done(
+            f"{formatting.count(len(files), 'checkpoint')} deleted, {freed} freed", files=files
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def preview(plan: Plan) -> str:
     why = sorted(plan.kept.items())
     kept = "\n".join(f"  step {formatting.steps(step)}: {reason}" for step, reason in why)
     return (
-        f"stays:\n{kept}\n{len(plan.going)} checkpoints would go, which frees"
+        f"stays:\n{kept}\n{formatting.count(len(plan.going), 'checkpoint')} would go, which frees"
         f" {formatting.size(plan.freed_bytes)}; with --yes they do"
     )
 

@@ -83,8 +83,8 @@ def _gate(settings: Settings | None, audits: Sequence[Audit]) -> str:
     if n_low < min(_LOW_AUDITS, gate.patience):
         return ""
     return (
-        f"coherence gate: {n_low} of {gate.patience} audits in a row under {gate.threshold:g};"
-        f" the run halts at {gate.patience}"
+        f"coherence gate: the last {formatting.count(n_low, 'audit')} under {gate.threshold:g};"
+        f" {gate.patience} in a row halt the run"
     )
 
 

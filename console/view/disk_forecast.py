@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from trainer.rundir.config.settings import CheckpointSettings
 
-
 _OWN_INODES = 1
 """What the sidecars need beside a checkpoint: they are written anew beside themselves."""
 

@@ -3,7 +3,7 @@
 Everything that a trainer did not write is `None`: shown as unknown, never guessed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -157,7 +157,7 @@ class RunView:
     """All phases, by ascending step."""
     arms: tuple[ArmRow, ...] = ()
     zombies: tuple[Zombie, ...] = ()
-    room: Room = Room()
+    room: Room = field(default_factory=Room)
     full_in_seconds: float | None = None
     """When the disk will be full at this pace; `None`: not in sight or unknown."""
     alarms: tuple[str, ...] = ()

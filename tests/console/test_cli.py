@@ -85,7 +85,7 @@ def test_stop_waits_until_the_trainer_is_gone(
     printed = capsys.readouterr()
     assert launched.wait(20) == 143
     assert Path(printed.out.strip()).exists()
-    assert "stopped by SIGTERM; checkpoint written" in printed.err
+    assert "stopped: by SIGTERM; checkpoint written" in printed.err
 
 
 @pytest.mark.parametrize("verb", ["checkpoint", "stop"])

@@ -57,8 +57,13 @@ def test_the_trainers_own_alarms_come_first_and_once() -> None:
 def test_the_gate_is_announced_before_it_falls() -> None:
     assert alarms(audits=audits(60, 10)) == ()
     (alarm,) = alarms(audits=audits(60, 10, None, 20))
-    assert alarm.startswith("coherence gate: 2 of 5 audits in a row under 30")
+    assert alarm == "coherence gate: the last 2 audits under 30; 5 in a row halt the run"
     assert alarms(audits=audits(10, 20, 60)) == ()
+
+
+def test_more_low_audits_than_halt_the_run_are_counted_in_a_true_sentence() -> None:
+    (alarm,) = alarms(audits=audits(*[10] * 10))
+    assert alarm == "coherence gate: the last 10 audits under 30; 5 in a row halt the run"
 
 
 def test_audits_of_the_warm_up_dont_count_for_the_gate() -> None:
