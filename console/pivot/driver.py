@@ -9,7 +9,17 @@ from collections.abc import Callable, Generator, Iterator
 
 from console import formatting
 from console.operations.operations import Operations, Outcome
-from console.pivot.facts import Progress, archived, committed, held, requested, restarted, waiting
+from console.pivot.facts import (
+    Progress,
+    archived,
+    committed,
+    held,
+    hold_ahead,
+    hold_as_it_is,
+    requested,
+    restarted,
+    waiting,
+)
 from console.pivot.plan import Plan, require_as_planned
 from console.process.launch import exit_words
 from console.process.presence import Presence, presence_of
@@ -76,7 +86,16 @@ class PivotDriver:
             step=self._step(),
             t=self._wall(),
         )
-        return self._told(requested(pivot, load_settings(self.run.settings).checkpoint.every))
+        return self._told(requested(pivot, self._where(pivot)))
+
+    def _where(self, pivot: Pivot) -> str:
+        """Where the run will be held, by what the walk is going to do."""
+        newest = self._newest()
+        is_taken = _can_be_taken(pivot.mode, newest, pivot.requested_step)
+        if newest is not None and is_taken and not self._lives(presence_of(self.run)):
+            return hold_as_it_is(newest.step)
+        every = load_settings(self.run.settings).checkpoint.every
+        return hold_ahead(pivot.mode, pivot.requested_step, every)
 
     def walk(self) -> Generator[Progress, None, None]:
         """Go on from the journal's stage to the new phase's first step.
