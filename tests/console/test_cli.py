@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,6 +32,26 @@ def test_status_of_a_healthy_run(
     assert (told["run"], told["state"], told["pid"]) == ("r1", "training", launched.pid)
     assert main(["status", str(run.path)]) == 0
     assert capsys.readouterr().out.startswith("r1: training")
+
+
+@pytest.mark.parametrize("host", ["another-host", None], ids=["foreign clock", "clock was set"])
+@pytest.mark.parametrize("ahead", [-86_400, 86_400], ids=["behind", "ahead"])
+def test_status_of_a_run_that_steps_under_another_clock_is_no_stall(
+    run: RunDirectory,
+    start: Start,
+    capsys: pytest.CaptureFixture[str],
+    host: str | None,
+    ahead: int,
+) -> None:
+    start("--clock-ahead-seconds", str(ahead), "--every", "100000")
+    day_before = time.time() - 86_400
+    if host is not None:
+        written = orjson.loads(run.lock.read_bytes()) | {"host": host}
+        run.lock.write_bytes(orjson.dumps(written))
+    os.utime(run.lock, (day_before, day_before))
+    wait_for(lambda: Follower(run).look().n_records > 3, "records")
+    main(["status", str(run.path), "--json"])
+    assert orjson.loads(capsys.readouterr().out)["state"] == "training"
 
 
 def test_status_of_a_run_that_nobody_trains(

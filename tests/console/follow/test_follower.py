@@ -122,6 +122,22 @@ def test_pace_and_eta_follow_from_the_records_while_it_runs(
     assert (view.steps_per_minute, view.eta_seconds) == (None, None)
 
 
+def test_a_foreign_clock_makes_no_stall_and_hides_none(
+    run: RunDirectory, losses: RecordArray, held: Callable[..., None], clock: TestClock
+) -> None:
+    for step in range(1, 11):
+        losses.append(record(step))
+    held(step=10)
+    run.lock.write_bytes(orjson.dumps(orjson.loads(run.lock.read_bytes()) | {"host": "node-7"}))
+    for clock.wall in (WALL + 86_400, WALL - 86_400):
+        follower = Follower(run, clock=clock.both())
+        assert follower.look().status.word == "training"
+        assert follower.doubt_seconds == pytest.approx(30)
+        clock.pass_seconds(31)
+        assert follower.look().status.word == "stalled"
+        assert follower.doubt_seconds == 0
+
+
 def test_no_step_for_three_medians_is_a_stall_and_the_next_step_ends_it(
     follower: Follower, losses: RecordArray, held: Callable[..., None], clock: TestClock
 ) -> None:
