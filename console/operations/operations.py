@@ -13,7 +13,7 @@ from console import formatting
 from console.operations.checkpoint_requests import REQUESTED, Asked, RequestTracker
 from console.operations.restarts import has_crashed
 from console.process.launch import LaunchedTrainer, launch_trainer
-from console.process.presence import Presence, presence_of
+from console.process.presence import Presence, place_of, presence_of
 from console.process.signals import Ask, NotSentError, send
 from console.view.cached_file import read_settings
 from trainer.rundir.actions import log_action
@@ -77,13 +77,11 @@ class Operations:
             return f"{what}: the one that was watched is deleted; to watch another, open it anew"
         return f"{what}: where it is now can't be seen from here, and a trainer may live there"
 
-    def adopt_or_launch(self, *, no_launch: bool = False) -> Outcome:
-        """Take the live trainer as it is; else start one, unless that isn't wanted."""
+    def adopt_or_launch(self) -> Outcome:
+        """Take the live trainer as it is; else start one."""
         presence = presence_of(self.run)
         if presence.is_held:
             return Outcome(ok=True, message=f"watching {_named(presence)}")
-        if no_launch or self.read_only:
-            return Outcome(ok=True, message="no trainer is running; none was started")
         return self.launch()
 
     def launch(self) -> Outcome:
@@ -233,7 +231,9 @@ class Operations:
         plan = replace(plan, going=still_going(self.run, plan, self._inventory()))
         freed = formatting.size(thin(plan))
         files = tuple(checkpoint.path.name for checkpoint in plan.going)
-        return Done(f"{len(files):,} checkpoints deleted, {freed} freed", files=files)
+        return Done(
+            f"{formatting.count(len(files), 'checkpoint')} deleted, {freed} freed", files=files
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,8 @@ def _named(presence: Presence) -> str:
     holder = presence.holder
     if holder is None or not holder.pid:
         return "a trainer"
-    return f"the trainer (pid {holder.pid}" + ("" if holder.is_here else f" on {holder.host}") + ")"
+    where = "" if holder.is_here else f" {place_of(holder)}"
+    return f"the trainer (pid {holder.pid}{where})"
 
 
 def _refuse_while_deaf(state: State | None, holder: Holder | None) -> None:

@@ -9,7 +9,17 @@ from collections.abc import Callable, Generator, Iterator
 
 from console import formatting
 from console.operations.operations import Operations, Outcome
-from console.pivot.facts import Progress, archived, committed, held, requested, restarted, waiting
+from console.pivot.facts import (
+    Progress,
+    archived,
+    committed,
+    held,
+    hold_ahead,
+    hold_as_it_is,
+    requested,
+    restarted,
+    waiting,
+)
 from console.pivot.plan import Plan, require_as_planned
 from console.process.launch import exit_words
 from console.process.presence import Presence, presence_of
@@ -79,7 +89,8 @@ class PivotDriver:
             t=self._wall(),
         )
         every = load_settings(self.run.settings).checkpoint.every
-        return self._told(requested(pivot, every, base.step if base else None))
+        ahead = hold_ahead(pivot.mode, pivot.requested_step, every)
+        return self._told(requested(pivot, hold_as_it_is(base.step) if base else ahead))
 
     def walk(self) -> Generator[Progress, None, None]:
         """Go on from the journal's stage to the new phase's first step.

@@ -44,7 +44,8 @@ def preview(plan: Plan) -> str:
     why = sorted(plan.kept.items())
     kept = "\n".join(f"  step {formatting.steps(step)}: {reason}" for step, reason in why)
     return (
-        f"stays:\n{kept}{skipped}\n{len(plan.going)} checkpoints would go, which frees"
+        f"stays:\n{kept}{skipped}\n{formatting.count(len(plan.going), 'checkpoint')} would go,"
+        f" which frees"
         f" {formatting.size(plan.freed_bytes)}; with --yes they do"
     )
 

@@ -170,7 +170,10 @@ def test_pivot_of_a_stopped_run_says_beforehand_where_it_is_held_and_is_held_the
 ) -> None:
     driver = PivotDriver(Operations(stopped))
     told = driver.request(plan_for(stopped, policy))
-    assert told.message == "requested at step 18, to be held at step 18"
+    assert (
+        told.message
+        == "requested at step 18, to be held where it stands: at the checkpoint of step 18"
+    )
     assert next(driver.walk()).message.startswith("held at step 18: step_000018.bin")
     assert held_of(stopped).step == 18
 
