@@ -22,6 +22,8 @@ def stop(run: RunDirectory, arguments: argparse.Namespace) -> int:
         say("the trainer has not ended yet; it was asked to")
         return NEEDS_ATTENTION
     say(f"{view.status.word}: {view.status.detail}")
+    if view.is_moved:
+        return NEEDS_ATTENTION
     if view.newest is not None:
         print(run.path / view.newest.name)
     return NEEDS_ATTENTION if view.status.word == "failed" else 0

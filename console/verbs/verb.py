@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from console.formatting import escape_control
 from console.operations.actions import action_of_verb
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import escape_control
 
 HEALTHY = 0
 NEEDS_ATTENTION = 1

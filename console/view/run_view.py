@@ -3,10 +3,11 @@
 Everything that a trainer did not write is `None`: shown as unknown, never guessed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from console.view.disk_forecast import Room
 from trainer.rundir.checkpoints.checkpoint import Skipped
 from trainer.rundir.state import ArmState, Replay, Save, Zombie
 
@@ -21,13 +22,17 @@ class Severity(StrEnum):
     BAD = "bad"
 
 
+MOVED = "moved"
+"""The word where the run's directory is not under its name any more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """The run's state in words."""
 
     word: str
     """starting, training, sampling, saving, stopping, stopped, finished, held, failed, stalled,
-    not running, unknown."""
+    not running, moved, unknown."""
     detail: str = ""
     """Why, or what exactly, for a person: one line."""
     severity: Severity = Severity.OK
@@ -156,7 +161,7 @@ class RunView:
     """All phases, by ascending step."""
     arms: tuple[ArmRow, ...] = ()
     zombies: tuple[Zombie, ...] = ()
-    free_bytes: int | None = None
+    room: Room = field(default_factory=Room)
     full_in_seconds: float | None = None
     """When the disk will be full at this pace; `None`: not in sight or unknown."""
     alarms: tuple[str, ...] = ()
@@ -176,10 +181,19 @@ class RunView:
     """Things to know that are no alarm: a repaired tail, a replay that was proven."""
 
     @property
+    def free_bytes(self) -> int | None:
+        return self.room.free_bytes
+
+    @property
     def can_go_on(self) -> bool:
         """No trainer runs, and there are steps left to train, for all that is known."""
         is_done = self.status.word == "finished" and self.step >= (self.total_steps or 0)
-        return not self.is_running and not is_done
+        return not self.is_running and not is_done and not self.is_moved
+
+    @property
+    def is_moved(self) -> bool:
+        """The run's name leads elsewhere: what is shown is what was known last."""
+        return self.status.word == MOVED
 
     @property
     def replay_end(self) -> int | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rundir.sources.test_pieces import prose
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
@@ -20,6 +21,7 @@ from trainer.rundir.sources.documents import (
     read_documents,
     source_stamp,
 )
+from trainer.rundir.sources.pieces import pieces_of
 from trainer.rundir.sources.source_size import measure_source
 
 
@@ -122,6 +124,17 @@ def test_large_text_is_cut_at_blank_lines_and_loses_nothing(tmp_path: Path) -> N
     assert "".join(parts) == text
     assert len(parts) >= len(text) // (PART_CHARACTERS + 100)
     assert all(part.endswith("\n\n") for part in parts)
+
+
+def test_parts_of_a_large_text_have_the_pieces_of_the_whole(tmp_path: Path) -> None:
+    text = prose(3, 5000) + "a line that is longer than any piece " * 400 + "\n" + prose(4, 2000)
+    _write(tmp_path / "large.txt", text)
+    source = SourceSettings(path="large.txt")
+    parts = list(read_documents(source, tmp_path, piece_characters=256))
+    assert len(parts) > 10
+    assert "".join(parts) == text
+    cut = [piece for part in parts for piece in pieces_of(part, 256)]
+    assert cut == list(pieces_of(text, 256))
 
 
 @pytest.mark.parametrize("text", ["x" * 300_000, "a line\n" * 40_000])

@@ -5,8 +5,6 @@ is kept; the file as it was is kept too.
 """
 
 import json
-import os
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +12,10 @@ from typing import Any
 
 import orjson
 
-from trainer.rundir.atomic import sync_directory, sync_file, write_atomic
+from trainer.rundir.atomic import replace_keeping
+from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.reading import RECORDS_BYTES, read_file
 from trainer.rundir.records.record_fields import step_of
 from trainer.rundir.records.record_lines import (
     Record,
@@ -30,11 +30,11 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mended:
-    """An array that was put right."""
+class PutRight:
+    """An array that was laid out as one again."""
 
     n_records: int
-    kept_as: Path
+    kept_as: Path | None
     """The file as it was."""
 
 
@@ -105,14 +105,14 @@ def _reason(line: bytes) -> str:
     return "it is no object"
 
 
-def mend(path: Path) -> Mended | None:
+def mend(path: Path) -> PutRight | None:
     """Put the array at `path` right and keep the file as it was beside it; `None`: it is right.
 
     The same records in the same order; a value that is no JSON (NaN, 1e400) becomes null, named in
     `nonfinite`. The caller holds the trainer's lock. Raises `HistoryError` where records can't be
     told from what is there, with the line; nothing is changed then. Raises `OSError`.
     """
-    data = path.read_bytes()
+    data = read_file(path, at_most=RECORDS_BYTES, follows_links=False)
     wrong = wrong_with(data)
     if not wrong:
         return None
@@ -124,9 +124,8 @@ def mend(path: Path) -> Mended | None:
     again = parse_array(text, read_records)
     if not records or again is None or len(again) != len(records):
         raise HistoryError(f"{path}: {wrong}; it holds no records to be mended")
-    kept = _keep(path)
-    write_atomic(path, text)
-    return Mended(n_records=len(records), kept_as=kept)
+    kept = replace_keeping(path, text, "unmended")
+    return PutRight(n_records=len(records), kept_as=kept)
 
 
 def _records_in(data: bytes) -> Iterator[Record]:
@@ -159,17 +158,6 @@ def _value(number: int, line: str) -> Any:
 def how_to_mend(path: Path) -> str:
     """What to type about an array that isn't laid out as one."""
     return (
-        f"`andrea-console verify {shlex.quote(str(path.parent))} --mend` puts it right where that"
+        f"`andrea-console verify {quoted(path.parent)} --mend` puts it right where that"
         " can be done, and keeps it as it is beside"
     )
-
-
-def _keep(path: Path) -> Path:
-    """The file as it is, under a name that was free; durable."""
-    number = 1
-    while (kept := path.with_name(f"{path.name}.unmended-{number}")).exists():
-        number += 1
-    os.link(path, kept)
-    sync_file(kept)
-    sync_directory(kept.parent)
-    return kept

@@ -10,7 +10,9 @@ from pathlib import Path
 import orjson
 
 from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.directory import with_names
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.sources.pieces import PieceCutter
 from trainer.rundir.sources.stdlib_text import READERS, stdlib_documents
 
 JSON_LINES_SUFFIXES = {".jsonl", ".jsonlines", ".ndjson"}
@@ -44,21 +46,24 @@ def naming(name: str) -> Iterator[None]:
         raise SourceError(f"sources.{name}: {error}") from error
 
 
-def read_documents(source: SourceSettings, base: Path) -> Iterator[str]:
+def read_documents(
+    source: SourceSettings, base: Path, *, piece_characters: int = 0
+) -> Iterator[str]:
     """The source's documents in a fixed order, none of them blank.
 
     `source.path` is `python:docs`, `python:docstrings`, `python:code`, a file, or a glob (`**`
     goes into folders; files in the order of their names), relative to `base`. `.jsonl` files
     give the text in `source.field` of each line. Bytes that are no UTF-8 become U+FFFD. A text
     file of more than 64 KiB is cut into parts of about 16 KiB at blank lines, so that a source
-    which is one large file has text to hold out.
+    which is one large file has text to hold out; with `piece_characters` where a piece of
+    `pieces_of` ends, so that the pieces are those of the whole file.
 
     Raises:
         SourceError: no such file, an unknown `python:` name, a file that is no text, a bad line,
             no text at all.
     """
     is_empty = True
-    for document in _read_any(source, base):
+    for document in _read_any(source, base, piece_characters):
         if document.strip():
             is_empty = False
             yield document
@@ -79,11 +84,11 @@ def source_stamp(source: SourceSettings, base: Path) -> str:
         stamp = _stdlib_name(source.path)
     else:
         facts = [(path, path.stat()) for path in matching_files(source, base)]
-        stamp = repr([(str(p), fact.st_size, fact.st_mtime_ns) for p, fact in facts])
+        stamp = repr([(with_names(str(p)), f.st_size, f.st_mtime_ns) for p, f in facts])
     return hashlib.sha256(f"{source.field}\n{stamp}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _read_any(source: SourceSettings, base: Path) -> Iterator[str]:
+def _read_any(source: SourceSettings, base: Path, piece_characters: int) -> Iterator[str]:
     if source.path.startswith(PYTHON):
         yield from stdlib_documents(_stdlib_name(source.path))
         return
@@ -93,7 +98,7 @@ def _read_any(source: SourceSettings, base: Path) -> Iterator[str]:
             if path.suffix.lower() in JSON_LINES_SUFFIXES:
                 yield from _read_json_lines(path, source.field)
             else:
-                yield from _read_text(path)
+                yield from _read_text(path, piece_characters)
         except OSError as error:
             raise SourceError(f"{path}: cannot be read ({error.strerror})") from error
 
@@ -151,18 +156,19 @@ def require_text(path: Path) -> None:
         )
 
 
-def _read_text(path: Path) -> Iterator[str]:
+def _read_text(path: Path, piece_characters: int) -> Iterator[str]:
     if path.stat().st_size <= WHOLE_FILE_BYTES:
         yield path.read_text(encoding="utf-8", errors="replace")
         return
+    cutter = PieceCutter(piece_characters) if piece_characters else None
     part: list[str] = []
     characters = 0
     with path.open(encoding="utf-8", errors="replace") as lines:
-        while line := lines.readline(LONGEST_PART_CHARACTERS):
+        while line := lines.readline(cutter.longest_line if cutter else LONGEST_PART_CHARACTERS):
             part.append(line)
             characters += len(line)
-            is_paragraph_end = characters >= PART_CHARACTERS and not line.strip()
-            if is_paragraph_end or characters >= LONGEST_PART_CHARACTERS:
+            is_end = cutter.ends_after(line) if cutter else not line.strip()
+            if (is_end and characters >= PART_CHARACTERS) or characters >= LONGEST_PART_CHARACTERS:
                 yield "".join(part)
                 part, characters = [], 0
     yield "".join(part)

@@ -8,6 +8,7 @@ import orjson
 
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.reading import read_file
 from trainer.rundir.sources.documents import PYTHON, matching_files, read_documents
 
 READ_BYTES = 32 << 20
@@ -65,7 +66,7 @@ def bytes_per_token_of(run: RunDirectory) -> float | None:
 
 def _read_index(path: Path) -> dict[str, Any]:
     try:
-        written = orjson.loads(path.read_bytes())
+        written = orjson.loads(read_file(path))
     except (OSError, orjson.JSONDecodeError):
         return {}
     return written if isinstance(written, dict) else {}

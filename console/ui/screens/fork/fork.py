@@ -20,6 +20,7 @@ from console.ui.theme import DIM, GOOD, RED
 from console.ui.widgets.choices import Choice, Choices
 from console.ui.widgets.line_view import LineView
 from console.ui.widgets.text import foreign
+from trainer.rundir.names import quoted
 
 COMPARE, CLOSE = "compare", "close"
 
@@ -177,7 +178,7 @@ def branch_lines(grown: Sequence[Grown], width: int) -> list[Content]:
             words = Content.styled(foreign(branch.problem), RED)
             lines += wrapped(words, width, first="     ", rest="     ")
         if branch.path is not None:
-            command = f"andrea-console {branch.path} watches it, or trains it on"
+            command = f"andrea-console {quoted(branch.path)} watches it; r trains it on"
             lines += wrapped(
                 Content.styled(foreign(command), DIM), width, first="     ", rest="     "
             )

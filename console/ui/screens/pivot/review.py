@@ -22,6 +22,7 @@ from console.ui.widgets.fields import ConfirmField
 from console.ui.widgets.line_view import LineView
 from console.ui.widgets.text import foreign
 from console.view.run_view import RunView
+from trainer.rundir.names import escape_control
 from trainer.rundir.pivot.journal import HoldMode, next_boundary
 
 _PASTED = "a paste is not taken: type the name by hand"
@@ -166,5 +167,5 @@ def _stays(plan: Plan, view: RunView) -> tuple[str, ...]:
 
 def _diff_line(text: str, width: int) -> Content:
     style = {"+": GOOD, "-": RED}.get(text[:1], DIM)
-    escaped = formatting.escape_control(text, keep_newlines=False)
+    escaped = escape_control(text, keep_newlines=False)
     return Content.styled(f" {escaped}", style).truncate(width, ellipsis=True)
