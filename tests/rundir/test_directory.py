@@ -7,7 +7,7 @@ import pytest
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.directory import HeldDirectory, with_names
 from trainer.rundir.names import told
-from trainer.rundir.sources.documents import source_stamp
+from trainer.rundir.sources.documents import look_at_files
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_the_stamp_of_a_source_by_a_relative_path_is_the_same_however_the_run_is
     (path / "a.txt").write_text("text")
     source = SourceSettings(path="*.txt")
     held = HeldDirectory(path)
-    assert source_stamp(source, held.run.path) == source_stamp(source, path)
+    assert look_at_files(source, held.run.path).stamp == look_at_files(source, path).stamp
 
 
 def test_it_is_closed_with_the_object(path: Path) -> None:

@@ -17,9 +17,9 @@ from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.outcomes import HistoryError, SourceError
 from trainer.rundir.records.loss_record import LossRecord
-from trainer.rundir.sources.documents import SourceError, source_stamp
+from trainer.rundir.sources.documents import source_stamp
 from trainer.rundir.state import ArmState
 
 

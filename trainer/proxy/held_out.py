@@ -12,7 +12,7 @@ from itertools import groupby
 
 from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.settings import Settings
-from trainer.rundir.sources.documents import SourceError
+from trainer.rundir.outcomes import SourceError
 from trainer.rundir.sources.pieces import pieces_of
 
 HELD_OUT_SHARE = 0.01

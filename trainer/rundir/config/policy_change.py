@@ -23,7 +23,7 @@ from tomlkit.items import Table
 from trainer.rundir.config.run_toml import flat_settings, parse_settings
 from trainer.rundir.config.settings import Settings, SourceSettings
 from trainer.rundir.outcomes import SettingsError
-from trainer.rundir.sources.documents import PYTHON, naming, source_stamp
+from trainer.rundir.sources.documents import PYTHON, look_at_files, naming
 
 _KEYS = ("note", "remove", "policy", "sources")
 CHANGED_BY_PIVOT = ("sources.", "policy.")
@@ -103,7 +103,7 @@ def check_sources(settings: Settings, base: Path) -> None:
     """Raise `SettingsError` where a source has no file; cheap: no text is read."""
     for name, source in settings.sources.items():
         with naming(name):
-            source_stamp(source, base)
+            look_at_files(source, base)
 
 
 def require_policy_only(old: Settings, new: Settings) -> None:

@@ -9,7 +9,7 @@ import orjson
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.reading import read_file
-from trainer.rundir.sources.documents import PYTHON, matching_files, read_documents
+from trainer.rundir.sources.documents import PYTHON, find_files, read_documents
 
 READ_BYTES = 32 << 20
 """Text that is read before the rest is judged by the size of its files: a second's work."""
@@ -44,7 +44,7 @@ def measure_source(
             is_exact = False
             break
     if not is_exact:
-        file_bytes = sum(path.stat().st_size for path in matching_files(source, run.path))
+        file_bytes = sum(path.stat().st_size for path in find_files(source, run.path).files)
         scale = max(1.0, file_bytes / text_bytes)
         documents, text_bytes = round(documents * scale), round(text_bytes * scale)
     bytes_per_token = bytes_per_token_of(run)
