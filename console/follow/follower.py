@@ -20,6 +20,7 @@ from console.view.audits import AuditBook
 from console.view.build_view import Facts, evidence_of, reduce, step_of_run
 from console.view.cached_file import CachedFile, read_news, read_settings
 from console.view.checkpoint_rows import CheckpointBook
+from console.view.fork_marks import ForkBook
 from console.view.log_tail import LogTail
 from console.view.loss_history import History
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
@@ -78,6 +79,7 @@ class Follower:
         self._joined_save: Save | None = None
         self._log = LogTail(run.log)
         self._pivots = PivotBook(run)
+        self._forks = ForkBook(run)
         self._idle = IdleWatch()
         self.doubt_seconds = 0.0
         """How long to look on until a stall is known and no guess by a clock that may be another's
@@ -183,7 +185,7 @@ class Follower:
             last_step_at=newest_time(history.recent),
             attempt=history.attempt,
             phase=history.phase,
-            marks=self._pivots.label(history.marks),
+            marks=self._forks.join(self._pivots.label(history.marks)),
             pace=self._pace,
             audits=self._audits.all,
             phase_audits=self._audits.current_phase,
