@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -29,9 +29,10 @@ from console.view.run_view import RunView
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
+from trainer.rundir.memory import kills_since
 from trainer.rundir.records.loss_record import read_loss_records
 from trainer.rundir.records.record_file import RecordTail
-from trainer.rundir.state import Save, State, read_state
+from trainer.rundir.state import ENDED, Save, State, read_state
 
 _LOOK_SECONDS = 0.1
 """A look at a long history ends after this, with a view of what was read so far."""
@@ -195,6 +196,7 @@ class Follower:
             free_bytes=free_bytes,
             free_inodes=free_inodes,
             log_tail=self._log.lines,
+            kills=_kills(presence, state),
             outlook=self.restarter.outlook if self.restarter is not None else "",
         )
         return replace(facts, shown=history.point_at(step_of_run(facts)))
@@ -277,6 +279,13 @@ def _free(run: RunDirectory) -> tuple[int | None, int | None]:
     except OSError:
         return None, None
     return disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else None
+
+
+def _kills(presence: Presence, state: State | None) -> Mapping[str, int]:
+    """Asked where the last trainer has ended without a word."""
+    if presence.is_held or state is None or state.doing in ENDED or state.memory is None:
+        return {}
+    return kills_since(state.memory)
 
 
 def _shares_clock(presence: Presence) -> bool:
