@@ -119,7 +119,8 @@ class ScriptedTrainer:
             self.tell("training")
 
     def _wall(self) -> float:
-        return time.time() + self.options.clock_ahead_seconds
+        ahead: float = self.options.clock_ahead_seconds
+        return time.time() + ahead
 
     def save(self, cause: str) -> None:
         self.tell("saving")
