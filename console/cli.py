@@ -23,6 +23,7 @@ from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.presets import PRESETS
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import shown
 from trainer.rundir.outcomes import Exit, RunError, SettingsError
 
 _DESCRIPTION = """\
@@ -62,6 +63,11 @@ def _run(arguments: list[str], ahead: ReadAhead | None) -> int:
     except RunError as error:
         say(f"andrea-console: {error}")
         return int(error.exit_code)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # of a file that a verb needs: what it is, and why it can't be had
+        say(f"andrea-console: {error.filename or arguments[0]}: {error.strerror or error}")
+        return int(Exit.ERROR)
     except KeyboardInterrupt:
         return int(Exit.INTERRUPTED)
     except SystemExit as end:  # argparse has printed why
@@ -78,9 +84,7 @@ def _run_verb(arguments: list[str]) -> int:
     if unknown:
         parser.error(_about_options(parser, unknown))
     if not parsed.run.is_dir():
-        raise SettingsError(
-            f"{parsed.run}: there is no run; `andrea-console {parsed.run}` makes it"
-        )
+        raise SettingsError(f"{shown(parsed.run)}: there is no run of that name")
     return verb.act(RunDirectory(parsed.run), parsed)
 
 

@@ -1,11 +1,10 @@
-"""Numbers, times and foreign text as the console shows them; pure, and `–` for the unknown.
+"""Numbers and times as the console shows them; pure, and `–` for the unknown.
 
 Durations are coarse on purpose: what is drawn from them changes once a minute, not each second.
 """
 
 import math
 import time
-import unicodedata
 
 UNKNOWN = "–"
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
@@ -141,30 +140,3 @@ def percent(fraction: float | None, digits: int = 0) -> str:
     if fraction < 1 and float(shown) >= 100:
         shown = f"{100 - 10**-digits:.{digits}f}"
     return f"{shown} %"
-
-
-def escape_control(text: str, *, keep_newlines: bool = True) -> str:
-    """Foreign text that can't steer the terminal: what is not printable is spelled out.
-
-    Control characters (ESC, CSI, the C1 ones), bidi overrides and other invisible ones become
-    `\\x1b`, `\\u202e`; tabs and wide spaces become plain spaces. Newlines stay if asked for.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        character
-        if character.isprintable() or (keep_newlines and character == "\n")
-        else _spelled(character)
-        for character in text
-    )
-
-
-def _spelled(character: str) -> str:
-    if character == "\t":
-        return "    "
-    if unicodedata.category(character) == "Zs":
-        return " "
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -96,3 +96,42 @@ def test_what_may_change_the_last_bits_is_told_at_the_next_start(
     notes = (read_state(run.state) or State()).notes
     assert [note for note in notes if note.startswith(f"{name}: ") and "bit for bit" in note]
     assert len(notes) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rules",
+        "optimizer.weight_decay",
+        "train.compile",
+        "trainer.command",
+        "policy.stdlib-docs.cap",
+    ],
+)
+def test_setting_that_one_start_does_not_know_is_at_its_default(name: str) -> None:
+    older = {key: value for key, value in settings().items() if key != name}
+    assert compare_settings(older, settings()) == []
+    assert compare_settings(settings(), older) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("rules", 2, "rules: 1 → 2"),
+        ("optimizer.weight_decay", 0.0, r"optimizer\.weight_decay: 0\.1 → 0\.0"),
+        ("policy.stdlib-code.cap", 8.0, r"policy\.stdlib-code\.cap: 1\.0 → 8\.0"),
+        ("train.total_steps", 9, r"train\.total_steps: absent → 9"),
+    ],
+)
+def test_setting_that_the_earlier_start_does_not_know_is_compared_with_its_default(
+    name: str, value: float, told: str
+) -> None:
+    older = {key: value for key, value in settings().items() if key != name}
+    with pytest.raises(SettingsError, match=told):
+        compare_settings(older, {**settings(), name: value})
+
+
+def test_default_of_a_policy_goes_by_the_rules_of_the_run() -> None:
+    newer = {**settings(), "rules": 2}
+    written = {**newer, "policy.stdlib-code.floor": 0.0, "policy.stdlib-code.cap": 8.0}
+    assert compare_settings(newer, written) == []

@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 torch.set_num_threads(1)  # of several, most of the time of so small a model is waiting
 
 _TOML = """
+rules = {rules}
 seed = 7
 [model]
 vocab_size = 300
@@ -76,11 +77,12 @@ def make_tiny_run(
     threshold: float = 0.0,
     patience: int = 0,
     sources: Mapping[str, int] | None = None,
+    rules: int = 1,
 ) -> RunDirectory:
     """A run with sources of so many generated paragraphs: `large` and a `small` of few rows."""
     path.mkdir(parents=True)
     text = _TOML.format(
-        total_steps=total_steps, every=every, threshold=threshold, patience=patience
+        total_steps=total_steps, every=every, threshold=threshold, patience=patience, rules=rules
     )
     for name, paragraphs in (sources or {"large": 300, "small": 12}).items():
         file = path.parent / f"{path.name}-{name}.jsonl"

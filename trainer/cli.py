@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trainer import __version__
 from trainer.continuity import compare_settings, state_left_behind
+from trainer.persistence.hold import Hold
 from trainer.persistence.output import give_up_unwritten, print_line
 from trainer.persistence.reporter import Reporter
 from trainer.rundir.config.creation import ensure_run
@@ -17,10 +18,17 @@ from trainer.rundir.config.presets import PRESETS
 from trainer.rundir.config.run_toml import flat_settings, load_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.lock import TrainerLock
 from trainer.rundir.memory import memory_of_self
-from trainer.rundir.outcomes import EXIT_WORDS, Exit, RunError, SettingsError, after_word
+from trainer.rundir.outcomes import (
+    EXIT_WORDS,
+    Exit,
+    HistoryError,
+    RunError,
+    SettingsError,
+    after_word,
+)
 from trainer.rundir.pivot.journal import refuse_if_half_done
+from trainer.rundir.reading import strangers_in
 from trainer.rundir.state import State
 from trainer.signals import Signals
 
@@ -47,17 +55,14 @@ def _run(argv: Sequence[str] | None, signals: Signals) -> int:
     run = RunDirectory(arguments.run)
     try:
         _find_run(run, arguments.preset)
-        lock = TrainerLock(run.lock)
-        try:
-            refuse_if_half_done(run)
-            return _hold(run, signals, arguments.until)
-        finally:
-            lock.release()
+        with Hold(run) as hold:
+            return _live(hold, signals, arguments.until)
     except RunError as error:
         print_line(f"andrea-trainer: {error}", to=sys.stderr)
         return error.exit_code
     except OSError as error:  # of the lock: all later ones are told by the run's own errors
-        print_line(f"andrea-trainer: {run.lock}: {error.strerror}", to=sys.stderr)
+        what = f"{error.filename or run.lock}: {error.strerror}"
+        print_line(f"andrea-trainer: {what}", to=sys.stderr)
         return Exit.SAVE_FAILED
 
 
@@ -87,12 +92,21 @@ def _find_run(run: RunDirectory, preset: str | None) -> None:
     ensure_run(run.path, preset=preset)
 
 
-def _hold(run: RunDirectory, signals: Signals, until: int | None) -> Exit:
-    """The whole life of a trainer that holds the lock; its end is in the state, in words."""
+def _refuse_strangers(run: RunDirectory) -> None:
+    strangers = strangers_in(run)
+    if strangers:
+        raise HistoryError(f"{run.path}: {'; '.join(strangers)}; nothing was changed")
+
+
+def _live(hold: Hold, signals: Signals, until: int | None) -> Exit:
+    """The whole life of a trainer that holds the run; its end is in the state, in words."""
+    run = hold.run
+    _refuse_strangers(run)
+    refuse_if_half_done(run)
     before = state_left_behind(run)
     reporter = Reporter(run.state, first_state(run, before))
     try:
-        outcome = start(run, before, reporter, signals, until=until)
+        outcome = start(run, before, reporter, signals, hold=hold, until=until)
     except RunError as error:
         _end(reporter, error.exit_code, str(error), is_said=False)  # _run says it, on stderr
         raise
@@ -137,11 +151,12 @@ def start(
     reporter: Reporter,
     signals: Signals,
     *,
+    hold: Hold | None = None,
     until: int | None = None,
 ) -> Exit:
     """Train under a lock that is held already; the end is not yet in the state.
 
-    `until`: a step to end after, before the run's last.
+    `hold`: looked at in each step. `until`: a step to end after, before the run's last.
     """
     settings = load_settings(run.settings)
     now = flat_settings(settings)
@@ -157,7 +172,7 @@ def start(
         reporter.note(change)
     if run.loss.exists() and not reporter.state.settings:
         reporter.note("no .state.json of an earlier start: the settings could not be compared")
-    return _train(run, settings, before, reporter, signals, until)
+    return _train(run, settings, before, reporter, signals, hold, until)
 
 
 def _train(
@@ -166,13 +181,20 @@ def _train(
     before: State | None,
     reporter: Reporter,
     signals: Signals,
+    hold: Hold | None,
     until: int | None,
 ) -> Exit:
     # torch takes seconds to load: handlers, lock and settings come first
     from trainer.session import run_trainer  # noqa: PLC0415
 
     return run_trainer(
-        run, settings, before=before, reporter=reporter, signals=signals, until=until
+        run,
+        settings,
+        before=before,
+        reporter=reporter,
+        signals=signals,
+        hold=hold,
+        until=until,
     )
 
 

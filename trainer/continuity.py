@@ -5,11 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from trainer.rundir.config.policy_change import CHANGED_BY_PIVOT
+from trainer.rundir.config.run_toml import default_of
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.state import State, read_state
 
 _ALTERING = (
+    "rules",
     "seed",
     "model.",
     "optimizer.",
@@ -40,11 +42,12 @@ def compare_settings(
     """Each difference in words, where none alters the run; else `SettingsError` with all of them.
 
     `before` is empty for a new run: nothing to compare. `is_pivoted`: it is of the phase before,
-    so what a pivot may change is no surprise.
+    so what a pivot may change is no surprise. What one of them doesn't have is at its default:
+    an earlier version didn't know it, or the file doesn't say it.
     """
     if not before:
         return []
-    changes = _differences(before, now)
+    changes = _differences(_told(before, now), _told(now, before))
     if is_pivoted:
         changes = [(name, text) for name, text in changes if not name.startswith(CHANGED_BY_PIVOT)]
     altering = [text for name, text in changes if name.startswith(_ALTERING)]
@@ -68,6 +71,12 @@ def compare_environment(before: Mapping[str, Any], now: Mapping[str, Any]) -> li
         for name, text in _differences(before, now)
         if name in both
     ]
+
+
+def _told(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings, with the default of each that only the others have."""
+    rules = settings.get("rules", 1)
+    return {name: default_of(name, rules) for name in others} | dict(settings)
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from trainer.persistence.reporter import Reporter
 from trainer.proxy.feed import Feed, Pull
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.memory import memory_of_self
-from trainer.rundir.outcomes import Exit, NonFiniteError
+from trainer.rundir.outcomes import Exit, LockedError, NonFiniteError
 from trainer.rundir.pivot.journal import HoldMode
 from trainer.rundir.records.record_file import Record
 from trainer.signals import Signals
@@ -35,6 +35,8 @@ class Training:
     """Where to end: the run's last step, or one before it."""
     hold_wanted: Callable[[], HoldMode | None] = field(default=lambda: None)
     """Whether and where a pivot wants the run held."""
+    look_at_hold: Callable[[], None] = field(default=lambda: None)
+    """Tells what became of the names of the run's directory and lock."""
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
 
@@ -49,6 +51,7 @@ def train(training: Training) -> Exit:
         training.reporter.now(doing="training", detail="")
         cause = ""
         while not cause:
+            look_around(training)
             take_step(training)
             training.checkpointer.settle()
             cause = checkpoint_due(training)
@@ -59,6 +62,21 @@ def train(training: Training) -> Exit:
     if training.engine.step > 0:
         training.checkpointer.require_saved()
     return signals.stop_exit if signals.stop_exit is not None else Exit.FINISHED
+
+
+def look_around(training: Training) -> None:
+    """Before each step: are directory and lock still those that are held.
+
+    Raises `SaveError` where the directory is deleted; `LockedError`, once all is saved, where
+    another trainer has taken the run.
+    """
+    try:
+        training.look_at_hold()
+    except LockedError:
+        if training.engine.step > 0:
+            checkpoint(training, "stop")
+            training.checkpointer.require_saved()
+        raise
 
 
 def take_step(training: Training) -> None:
@@ -98,6 +116,7 @@ def write_record(training: Training, record: Record) -> None:
     except OSError as error:
         reporter.alarm(HISTORY_ALARM, f"{error.strerror}; records wait in memory")
         return
+    reporter.mended(history.mended)
     if not history.n_pending:  # a step that only proves its record writes nothing
         reporter.over(HISTORY_ALARM)
     if is_proven is None:

@@ -4,16 +4,20 @@ Imported only after signals, arguments, lock and settings are settled: it loads 
 """
 
 import os
+from functools import partial
 
 from trainer.continuity import compare_environment
 from trainer.engine.device import place
 from trainer.engine.engine import Engine
 from trainer.loop import Training, train, view
 from trainer.persistence.checkpoints import NO_CHECKPOINT_ALARM, Checkpointer
+from trainer.persistence.hold import Hold
 from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
 from trainer.proxy.feed import Feed, open_feed
-from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
+from trainer.rundir.checkpoints.coverage import own_checkpoints, require_history
+from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.run_toml import flat_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
@@ -32,10 +36,11 @@ def run_trainer(
     before: State | None,
     reporter: Reporter,
     signals: Signals,
+    hold: Hold | None = None,
     until: int | None = None,
 ) -> Exit:
     """Resume from the newest checkpoint and train; `before`: the state the last start left;
-    `until`: a step to end after, before the last.
+    `hold`: looked at in each step; `until`: a step to end after, before the last.
 
     Raises the errors of `outcomes`; whatever ends it, the files are as the contract says.
     """
@@ -48,6 +53,8 @@ def run_trainer(
     except OSError as error:
         what = f"{error.filename or run.path}: {error.strerror}"
         raise SaveError(f"{what}: mend the disk, then start again; nothing was trained") from error
+    if hold is not None:
+        training.look_at_hold = partial(hold.look, reporter)
     if until is not None:
         training.last_step = min(until, training.last_step)
     try:
@@ -91,14 +98,17 @@ def _open(
     place(settings.train)  # raises now, not after minutes of tokenizing
     for name in remove_leftovers(run):
         reporter.say(f"removed {name}, which a killed process left half written")
-    inventory = list_checkpoints(run.path, settings.model.n_params)
+    inventory = own_checkpoints(run, settings.model.n_params)
     for skip in inventory.skipped:
         reporter.say(f"skipped {skip.path.name}: {skip.reason}")
+    require_history(run, inventory)
     newest = inventory.newest
     if not newest or newest.step < settings.train.total_steps:
         _require_room(run, settings)
     step = newest.step if newest else 0
-    history = LossHistory(run.loss, step, checkpoints=inventory.checkpoints)
+    history = LossHistory(
+        run.loss, step, checkpoints=inventory.checkpoints, rules=RULES[settings.rules]
+    )
     _tell_repair(reporter, history.repair)
     # A start that only proves records anew leaves no record of its own: the state counts it.
     attempt = max(history.attempt, before.attempt + 1 if before else 1)
@@ -209,7 +219,17 @@ def _open_feed(
     )
     if phase > 1 and phase_start == step:
         _tell_sources(feed, reporter)
+    _tell_held_out(settings, feed, reporter)
     return feed
+
+
+def _tell_held_out(settings: Settings, feed: Feed, reporter: Reporter) -> None:
+    """Why a source has no val_loss; its text is too small for a hundredth of it to be a row."""
+    for name, tokens in feed.without_val_loss().items():
+        reporter.note(
+            f"source {name}: {tokens:,} tokens of its text are held out, too few for a row of"
+            f" {settings.model.context:,} and its target: it has no val_loss and counts in none"
+        )
 
 
 def _tell_sources(feed: Feed, reporter: Reporter) -> None:

@@ -20,16 +20,18 @@ from console.view.audits import AuditBook
 from console.view.build_view import Facts, evidence_of, reduce, step_of_run
 from console.view.cached_file import CachedFile, read_news, read_settings
 from console.view.checkpoint_rows import CheckpointBook
+from console.view.disk_forecast import Room
 from console.view.fork_marks import ForkBook
 from console.view.log_tail import LogTail
 from console.view.loss_history import History
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.view.pivots import PivotBook
-from console.view.run_view import RunView
+from console.view.run_view import MOVED, RunView, Severity, Status
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
 from trainer.rundir.memory import kills_since
+from trainer.rundir.reading import strangers_in
 from trainer.rundir.records.loss_record import read_loss_records
 from trainer.rundir.records.record_file import RecordTail
 from trainer.rundir.state import ENDED, Save, State, read_state
@@ -82,6 +84,7 @@ class Follower:
         self._pivots = PivotBook(run)
         self._forks = ForkBook(run)
         self._idle = IdleWatch()
+        self._last: RunView | None = None
         self.doubt_seconds = 0.0
         """How long to look on until a stall is known and no guess by a clock that may be another's
         or was set; 0 where the last look knows.
@@ -102,6 +105,8 @@ class Follower:
 
         A long history is read in parts: look again at once while it is not complete.
         """
+        if lost := self._operations.lost:
+            return self._lost_view(lost)
         # The lock before the state: a trainer that ends in between has told its end by then.
         presence = presence_of(self.run)
         settings, mistake = self._settings.look()
@@ -113,7 +118,29 @@ class Follower:
         facts = self._with_idle_time(self._facts(presence, settings, state))
         notes = (self.opening_note, self.watching_note, self._pivots.warning, mistake)
         view = reduce(replace(facts, notes=self._notes(*notes)))
-        return replace(view, request=self._operations.requests.look(_seen(view, state)))
+        self._last = replace(view, request=self._operations.requests.look(_seen(view, state)))
+        return self._last
+
+    def _lost_view(self, lost: str) -> RunView:
+        """What was known last of the directory; what is under its name now is not read."""
+        self._is_complete = True
+        status = Status(word=MOVED, detail=lost, severity=Severity.BAD)
+        last = self._last or RunView(
+            name=self.run.name, path=self.run.path, status=status, is_running=False
+        )
+        return replace(
+            last,
+            status=status,
+            is_running=False,
+            pid=None,
+            takes_signals=False,
+            steps_per_minute=None,
+            eta_seconds=None,
+            room=Room(),
+            full_in_seconds=None,
+            alarms=(),
+            notes=(),
+        )
 
     def _read_history(self) -> None:
         deadline = self._clock.monotonic() + _LOOK_SECONDS
@@ -193,6 +220,7 @@ class Follower:
             checkpoints=self._checkpoints.rows,
             checkpoint_bytes=self._checkpoints.total_bytes,
             skipped=self._checkpoints.skipped,
+            strangers=tuple(strangers_in(self.run)),
             free_bytes=free_bytes,
             free_inodes=free_inodes,
             log_tail=self._log.lines,

@@ -4,6 +4,7 @@ The keys and the verbs of the command line call the same methods. None raises fo
 operator can meet; each may block for some milliseconds (files, signals), never for the trainer.
 """
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,14 +17,16 @@ from console.process.presence import Presence, place_of, presence_of
 from console.process.signals import Ask, NotSentError, send
 from console.view.cached_file import read_settings
 from trainer.rundir.actions import log_action
-from trainer.rundir.checkpoints.checkpoint import list_checkpoints
-from trainer.rundir.checkpoints.protected import protected_steps
+from trainer.rundir.checkpoints.checkpoint import Inventory
+from trainer.rundir.checkpoints.coverage import own_checkpoints
 from trainer.rundir.checkpoints.retention import Plan
-from trainer.rundir.checkpoints.thinning import nonfinite_steps_of, plan_of, thin
+from trainer.rundir.checkpoints.thinning import nonfinite_steps_of, plan_of, still_going, thin
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.config.settings import Settings
+from trainer.rundir.directory import HeldDirectory
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import Holder
+from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot.journal import refuse_if_half_done
 from trainer.rundir.state import ENDED, State, read_state
@@ -54,8 +57,25 @@ class Operations:
         self.requests = RequestTracker()
         self.launched: LaunchedTrainer | None = None
         """The trainer that this process started last."""
+        self._directory = _held(run)
         self._stopped: Holder | None = None
         self._one_at_a_time = threading.Lock()
+
+    @property
+    def lost(self) -> str:
+        """Why the run's name does not lead to the directory that was opened, and where that is
+        now, for a person; empty while it does. Nothing is done to another directory.
+        """
+        if self._directory is None or self._directory.is_at(self.run.path):
+            return ""
+        is_there = os.path.lexists(self.run.path)
+        what = "another directory is under its name" if is_there else "its directory is gone"
+        if (now := self._directory.where()) is not None:
+            how = f"andrea-console {quoted(now)}"
+            return f"{what}: it is {now} now, and a trainer may live there: {how} shows it"
+        if self._directory.is_deleted:
+            return f"{what}: the one that was watched is deleted; to watch another, open it anew"
+        return f"{what}: where it is now can't be seen from here, and a trainer may live there"
 
     def adopt_or_launch(self) -> Outcome:
         """Take the live trainer as it is; else start one."""
@@ -82,6 +102,8 @@ class Operations:
 
     def look_for_crash(self) -> tuple[bool, int]:
         """Whether the last trainer has crashed, and the newest checkpoint's step (-1: none)."""
+        if self.lost:
+            return False, -1
         child = self.launched
         child_exit = child.exit_code() if child is not None else None
         is_live = child is not None and child_exit is None
@@ -94,11 +116,13 @@ class Operations:
             child_exit = None  # the trainer's own word says more
         if not has_crashed(state, is_held=is_held, child_exit=child_exit):
             return False, -1
-        newest = list_checkpoints(self.run.path, None).newest
+        newest = self._inventory().newest
         return True, newest.step if newest else -1
 
     def preview_thinning(self) -> Plan | Outcome:
         """What thinning by the run's own settings would delete, or why there is nothing to ask."""
+        if lost := self.lost:
+            return Outcome(ok=False, message=f"thin: {lost}")
         try:
             settings = load_settings(self.run.settings)
             if not settings.checkpoint.keep_last:
@@ -122,6 +146,8 @@ class Operations:
         with self._one_at_a_time:
             if self.read_only:
                 return Outcome(ok=False, message=f"{action}: this console is read-only")
+            if lost := self.lost:
+                return Outcome(ok=False, message=f"{action}: {lost}")
             try:
                 done = operate()
             except (RefusedError, RunError) as refusal:
@@ -149,14 +175,19 @@ class Operations:
             raise RefusedError(mistake)
         refuse_if_half_done(self.run)
         command = self.command or settings.trainer.command
-        self._refuse_if_finished(settings, is_foreign=bool(command))
+        self._refuse_if_finished(settings)
         self.launched = launch_trainer(self.run, command)
         self._stopped = None
         return Done(f"trainer started (pid {self.launched.pid})", self.launched.pid)
 
-    def _refuse_if_finished(self, settings: Settings, *, is_foreign: bool) -> None:
-        n_params = None if is_foreign else settings.model.n_params
-        newest = list_checkpoints(self.run.path, n_params).newest
+    def _inventory(self) -> Inventory:
+        settings, _ = read_settings(self.run.settings)
+        is_foreign = settings is None or self.command or settings.trainer.command
+        n_params = None if settings is None or is_foreign else settings.model.n_params
+        return own_checkpoints(self.run, n_params)
+
+    def _refuse_if_finished(self, settings: Settings) -> None:
+        newest = self._inventory().newest
         if newest is not None and newest.step >= settings.train.total_steps:
             raise RefusedError(f"all {formatting.steps(settings.train.total_steps)} steps are done")
 
@@ -177,7 +208,7 @@ class Operations:
         return Done(REQUESTED.message, sent_to.pid)
 
     def _asked(self, pid: int, state: State | None) -> Asked:
-        newest = list_checkpoints(self.run.path, None).newest
+        newest = self._inventory().newest
         save = state.last_save if state is not None and state.pid == pid else None
         return Asked(
             pid=pid,
@@ -196,8 +227,8 @@ class Operations:
         return Done(message, self._stopped.pid)
 
     def _thin(self, plan: Plan) -> "Done":
-        bases = protected_steps(self.run)  # the preview may be hours old
-        plan = replace(plan, going=tuple(c for c in plan.going if c.step not in bases))
+        # the preview may be hours old
+        plan = replace(plan, going=still_going(self.run, plan, self._inventory()))
         freed = formatting.size(thin(plan))
         files = tuple(checkpoint.path.name for checkpoint in plan.going)
         return Done(
@@ -217,6 +248,13 @@ class Done:
     def facts(self) -> dict[str, object]:
         """What the log of actions says besides."""
         return {"pid": self.pid} | ({"files": self.files} if self.files else {})
+
+
+def _held(run: RunDirectory) -> HeldDirectory | None:
+    try:
+        return HeldDirectory(run.path)
+    except OSError:
+        return None
 
 
 def _named(presence: Presence) -> str:

@@ -19,6 +19,7 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.pivot.journal import HoldMode, how_to_go_on
 from trainer.rundir.pivot.stages import sidecars
+from trainer.rundir.reading import read_file
 from trainer.rundir.state import ArmState
 
 
@@ -45,7 +46,7 @@ def make_plan(
     run: RunDirectory, change: PolicyChange, mode: HoldMode, arms: Mapping[str, ArmState]
 ) -> Plan:
     """The plan for a change of policy; raises `SettingsError` that names the key, or `OSError`."""
-    text = run.settings.read_text(encoding="utf-8")
+    text = read_file(run.settings).decode()
     new_text = apply_change(text, change)
     settings = parse_settings(new_text)
     check_sources(settings, run.path)
@@ -63,7 +64,7 @@ def make_plan(
 
 def require_as_planned(run: RunDirectory, plan: Plan) -> None:
     """Raise `SettingsError` where `run.toml` was edited since: the pivot would undo the edit."""
-    text = run.settings.read_text(encoding="utf-8")
+    text = read_file(run.settings).decode()
     if apply_change(text, plan.change) != plan.new_text:
         raise SettingsError(
             f"{run.settings}: was edited after this pivot was planned; plan it again"

@@ -14,6 +14,7 @@ from trainer.rundir.sources.source_size import SourceSize
 from trainer.rundir.state import ArmState
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+_UNBOUND = ArmPolicy()
 
 
 class Field(StrEnum):
@@ -33,6 +34,8 @@ class ArmDraft:
     cap: str
     was: ArmPolicy | None = None
     """Its bounds today; None: the source is new."""
+    default: ArmPolicy = _UNBOUND
+    """What a new source has where nothing is typed."""
     about: str = ""
     """How much text a new source has, in words."""
     is_removed: bool = False
@@ -57,6 +60,8 @@ class Draft:
 
     arms: tuple[ArmDraft, ...] = ()
     note: str = ""
+    default: ArmPolicy = _UNBOUND
+    """What a source of this run has without bounds of its own."""
 
     @property
     def kept(self) -> tuple[ArmDraft, ...]:
@@ -77,12 +82,12 @@ class Draft:
 
     def added(self, name: str, source: SourceSettings, about: str) -> "Draft":
         """With one more source at the end, under the bounds that a source has by default."""
-        bounds = ArmPolicy()
         arm = ArmDraft(
             name=name,
             source=source,
-            floor=_shown(bounds.floor),
-            cap=_shown(bounds.cap),
+            floor=_shown(self.default.floor),
+            cap=_shown(self.default.cap),
+            default=self.default,
             about=about,
         )
         return replace(self, arms=(*self.arms, arm))
@@ -100,8 +105,9 @@ def draft_of(settings: Settings) -> Draft:
                 name=name, source=source, floor=_shown(was.floor), cap=_shown(was.cap), was=was
             )
             for name, source in settings.sources.items()
-            for was in [settings.policy.get(name, ArmPolicy())]
-        )
+            for was in [settings.bounds_of(name)]
+        ),
+        default=settings.default_bounds,
     )
 
 
@@ -185,7 +191,7 @@ def size_words(size: SourceSize) -> str:
 
 def new_bounds(arm: ArmDraft) -> Bounds:
     """What of the arm's bounds is another than today: text that is no number isn't."""
-    was = arm.was or ArmPolicy()
+    was = arm.was or arm.default
     floor, cap = number_in(arm.floor), number_in(arm.cap)
     # What is shown rounded and wasn't touched is no change.
     return Bounds(

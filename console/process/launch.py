@@ -13,6 +13,7 @@ import trainer
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import LOCK_VARIABLE, TrainerLock
 from trainer.rundir.outcomes import EXIT_WORDS, Exit
+from trainer.rundir.reading import open_regular
 
 RUN_VARIABLE = "ANDREA_RUN"
 """Where a foreign command finds the run directory, absolute."""
@@ -110,7 +111,8 @@ def _spawn(
     environment: dict[str, str],
     directory: Path | None = None,
 ) -> LaunchedTrainer:
-    with run.log.open("ab") as log:
+    log = open_regular(run.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
         process = subprocess.Popen(
             list(command),
             cwd=directory,
@@ -119,8 +121,10 @@ def _spawn(
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            pass_fds=(lock.fileno(),),
+            pass_fds=lock.descriptors,
         )
+    finally:
+        os.close(log)
     return LaunchedTrainer(process=process)
 
 

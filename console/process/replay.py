@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from console.process.launch import launch_trainer
+from trainer.rundir.atomic import write_atomic
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints
+from trainer.rundir.checkpoints.coverage import own_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, SettingsError
+from trainer.rundir.reading import RECORDS_BYTES, TOKENIZER_BYTES, read_file
 from trainer.rundir.records.record_file import canonical, load_records
 from trainer.rundir.records.record_lines import Record, encode_record
 from trainer.rundir.state import read_state
@@ -56,7 +59,12 @@ def replay(run: RunDirectory, first: int, last: int) -> Iterator[Finding]:
         finally:
             trainer.kill()
         if code != Exit.FINISHED:
-            last_words = again.log.read_text(errors="replace").rstrip().rpartition("\n")[2]
+            last_words = (
+                read_file(again.log, at_most=RECORDS_BYTES)
+                .decode(errors="replace")
+                .rstrip()
+                .rpartition("\n")[2]
+            )
             yield Finding(part="replay", ok=False, what=f"the trainer ended: {last_words}")
             return
         yield from _compare(run, again, span, history)
@@ -69,7 +77,7 @@ def span_of(run: RunDirectory, history: dict[int, Record], first: int, last: int
     if not 1 <= first <= last <= max(history, default=0):
         known = f"1 to {max(history, default=0):,}"
         raise SettingsError(f"--replay {first}..{last}: the history has steps {known}")
-    checkpoints = list_checkpoints(run.path, None).checkpoints
+    checkpoints = own_checkpoints(run, None).checkpoints
     base = max((c for c in checkpoints if c.step < first), key=lambda c: c.step, default=None)
     until = min((c.step for c in checkpoints if c.step >= last), default=last)
     begun = base.step + 1 if base else 1
@@ -88,9 +96,9 @@ def _whole(value: object) -> int:
 def _prepare(
     run: RunDirectory, again: RunDirectory, span: Span, history: dict[int, Record]
 ) -> None:
-    settings = _settings_of_phase(run, span.phase)
-    shutil.copyfile(settings, again.settings)
-    shutil.copyfile(run.tokenizer, again.tokenizer)
+    write_atomic(again.settings, read_file(_settings_of_phase(run, span.phase)), durable=False)
+    tokenizer = read_file(run.tokenizer, at_most=TOKENIZER_BYTES)
+    write_atomic(again.tokenizer, tokenizer, durable=False)
     for path in run.tokens.rglob("*.*"):
         if path.is_file() and path.suffix != ".partial":
             _link(path, again.tokens / path.relative_to(run.tokens))
@@ -135,7 +143,7 @@ def _compare(
         yield Finding(part="replay", ok=False, what=what + _cause(run, again))
     else:
         yield Finding(part="replay", ok=True, what=f"{steps}: every record the same")
-    ours = {c.path.name for c in list_checkpoints(run.path, None).checkpoints}
+    ours = {c.path.name for c in own_checkpoints(run, None).checkpoints}
     made = [c for c in list_checkpoints(again.path, None).checkpoints if c.step > span.base_step]
     for checkpoint in made:
         if checkpoint.path.name in ours:

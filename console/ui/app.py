@@ -13,16 +13,17 @@ from textual.reactive import var
 
 from console.follow.follower import Clock
 from console.fork.branches import Branches
+from console.operations.actions import Place, refusals
 from console.operations.protocol import Operations, Outcome
 from console.pivot.wizard_files import WizardFiles
 from console.ui import farewell, terminal
-from console.ui.keys import KEYS
+from console.ui.keys import bindings_at
 from console.ui.messages import OperationEnded, RunChanged, RunUnreadable
 from console.ui.screens.dashboard import Dashboard
-from console.ui.screens.help import STEERING, WATCHING, HelpScreen, Section
+from console.ui.screens.help import HelpScreen
 from console.ui.screens.quit_dialog import QuitDialog
 from console.ui.screens.thin_dialog import ThinDialog
-from console.ui.steering import READ_ONLY, SteeringApp
+from console.ui.steering import SteeringApp
 from console.ui.theme import TERMINAL
 from console.view.glance import Follower, Glance
 from console.view.run_view import Request, RequestStage, RunView
@@ -36,7 +37,7 @@ class ConsoleApp(SteeringApp):
     CSS_PATH = Path(__file__).with_name("console.tcss")
     ENABLE_COMMAND_PALETTE = False
 
-    BINDINGS: ClassVar[list[BindingType]] = KEYS
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.EVERYWHERE)
 
     minute: var[int] = var(0)
     """The wall clock's minute: what is drawn from ages changes with it, not more often."""
@@ -78,7 +79,11 @@ class ConsoleApp(SteeringApp):
         return self.glance.view if self.glance else None
 
     def get_default_screen(self) -> Dashboard:
-        return Dashboard(clock=self._clock.wall, is_read_only=self._is_read_only)
+        return Dashboard(
+            clock=self._clock.wall,
+            offers=lambda action_id: not self.refusal(action_id),
+            is_read_only=self._is_read_only,
+        )
 
     def on_mount(self) -> None:
         self._follow()
@@ -86,17 +91,8 @@ class ConsoleApp(SteeringApp):
             self.look_for_pivot()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what the run can take: a checkpoint while it runs, a resume while it can go on.
-
-        Nothing once the console leaves: what is typed ahead finds no screens to act on.
-        """
-        if self._is_leaving:
-            return False
-        if self.view is not None and action == "checkpoint":
-            return self.view.is_running
-        if self.view is not None and action == "resume":
-            return self.view.can_go_on
-        return True
+        """Nothing once the console leaves: what is typed ahead finds no screens to act on."""
+        return not self._is_leaving
 
     @work(group="follow")
     async def _follow(self) -> None:
@@ -130,7 +126,7 @@ class ConsoleApp(SteeringApp):
     def on_run_changed(self, event: RunChanged) -> None:
         before, self.glance = self.view, event.glance
         view = event.glance.view
-        if before is None or _offers(before) != _offers(view):
+        if before is None or refusals(before) != refusals(view):
             self.refresh_bindings()
         if before is not None and view.request is not None and view.request != before.request:
             self._answer(view.request)
@@ -156,22 +152,16 @@ class ConsoleApp(SteeringApp):
 
     def action_checkpoint(self) -> None:
         """Ask for a checkpoint, at once."""
-        self._operate_unless_read_only(self._operations.checkpoint)
+        if self.may("run.checkpoint"):
+            self._operate(self._operations.checkpoint)
 
     def action_resume(self) -> None:
         """Start the trainer."""
-        self._operate_unless_read_only(self._operations.launch)
-
-    def _operate_unless_read_only(self, operation: Callable[[], Outcome]) -> None:
-        if self._is_read_only:
-            self.tell(READ_ONLY, is_ok=True)
-        else:
-            self._operate(operation)
+        if self.may("run.resume"):
+            self._operate(self._operations.launch)
 
     def on_checkpoints_pane_thin_asked(self) -> None:
-        if self._is_read_only:
-            self.tell(READ_ONLY, is_ok=True)
-        else:
+        if self.may("checkpoints.thin"):
             self._preview_thinning()
 
     @work(group="operations")
@@ -228,13 +218,4 @@ class ConsoleApp(SteeringApp):
 
     def action_help(self) -> None:
         """Show all keys."""
-        sections: list[Section] = [("Everywhere", ConsoleApp), *WATCHING]
-        if self._is_read_only:
-            self.push_screen(HelpScreen(sections, is_read_only=True))
-        else:
-            self.push_screen(HelpScreen([*sections, *STEERING]))
-
-
-def _offers(view: RunView) -> tuple[bool, bool]:
-    """What decides which keys are on offer."""
-    return view.is_running, view.can_go_on
+        self.push_screen(HelpScreen(is_read_only=self._is_read_only))

@@ -1,14 +1,15 @@
 """The last words on the terminal after the console has closed its screen."""
 
-import shlex
-
 from console import formatting
 from console.ui.widgets.text import foreign
 from console.view.run_view import RunView, Severity
+from trainer.rundir.names import quoted
 
 
 def stopped(view: RunView) -> str:
     """How the run ended, which file it resumes from, and how."""
+    if view.is_moved:
+        return _moved(view)
     newest = view.newest
     ended = f"{foreign(view.status.word)} at step {formatting.steps(view.step)}"
     if view.status.severity is Severity.BAD and view.status.detail:
@@ -28,12 +29,19 @@ def detached(view: RunView | None, *, is_stopping: bool = False) -> str:
     """
     if view is None:
         return "console closed"
+    if view.is_moved:
+        return _moved(view)
     is_stopping |= view.status.word == "stopping"
     left = _left(view, is_stopping=is_stopping)
     words = f"{foreign(view.name)}: {left}\ncome back with: andrea-console {_path(view)}"
     if view.is_running and not is_stopping:
         words += f"\nstop it with:   andrea-console stop {_path(view)}"
     return words
+
+
+def _moved(view: RunView) -> str:
+    """Where it is, or isn't: by its old name nothing, or another run, would be reached."""
+    return f"{foreign(view.name)}: {foreign(view.status.detail)}"
 
 
 def _left(view: RunView, *, is_stopping: bool) -> str:
@@ -49,4 +57,4 @@ def _left(view: RunView, *, is_stopping: bool) -> str:
 
 
 def _path(view: RunView) -> str:
-    return shlex.quote(str(view.path))
+    return quoted(view.path)

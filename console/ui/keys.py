@@ -1,67 +1,24 @@
-"""The keys that work on the whole console; each has an id, so that a key map can move it."""
+"""Bindings from the table of actions."""
 
 from textual.binding import Binding, BindingType
 
-CHANGING = frozenset(
-    {"run.checkpoint", "run.pivot", "run.resume", "checkpoints.fork", "checkpoints.thin"}
-)
-"""The keys, by id, that a read-only console doesn't offer; pressed all the same, it says why."""
+from console.operations.actions import Action, Place, actions_at
 
-READ_ONLY_WORDS = {"run.quit": "The same as d"}
-"""What help says there of keys, by id, that do less."""
 
-KEYS: list[BindingType] = [
-    Binding(
-        "c",
-        "checkpoint",
-        "Checkpoint",
-        id="run.checkpoint",
-        tooltip="Write a checkpoint now; training goes on",
-    ),
-    Binding(
-        "p",
-        "pivot",
-        "Pivot",
-        id="run.pivot",
-        tooltip="Change the policy: a wizard that asks first",
-    ),
-    Binding(
-        "r",
-        "resume",
-        "Resume",
-        id="run.resume",
-        tooltip="Start the trainer at the newest checkpoint",
-    ),
-    Binding(
-        "q",
-        "ask_quit",
-        "Quit",
-        id="run.quit",
-        tooltip="Asks: stop training gracefully, or detach",
-    ),
-    Binding(
-        "ctrl+q",
-        "ask_quit",
-        "Quit",
-        show=False,
-        id="run.quit_too",
-        tooltip="The same as q",
-    ),
-    Binding(
-        "d",
-        "detach",
-        "Detach",
-        id="run.detach",
-        tooltip="Close the console at once; training goes on",
-    ),
-    Binding(
-        "ctrl+c",
-        "detach",
-        "Detach",
-        show=False,
-        priority=True,
-        id="run.interrupt",
-        tooltip="The same as d; no signal reaches the trainer",
-    ),
-    Binding("question_mark", "help", "Help", id="app.help", tooltip="All keys"),
-]
+def bindings_at(place: Place) -> list[BindingType]:
+    """The keys of one part of the console; each has an id, so that a key map can move it."""
+    return [binding_of(action) for action in actions_at(place)]
+
+
+def binding_of(action: Action) -> Binding:
+    """The binding of an action that has a key."""
+    return Binding(
+        action.keys,
+        action.does,
+        action.title,
+        show=action.is_shown,
+        key_display=action.key_display,
+        priority=action.is_priority,
+        tooltip=action.description,
+        id=action.id,
+    )

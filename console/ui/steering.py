@@ -11,6 +11,7 @@ from textual.reactive import var
 from console.follow.follower import Clock
 from console.fork.branches import Asked, Branches, Grown
 from console.fork.comparison_chart import read_side_by_side
+from console.operations.actions import action_of
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import WizardFiles, walk_pivot
 from console.ui.screens.fork.compare import CompareScreen
@@ -24,8 +25,6 @@ from console.view.glance import Glance
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot.journal import Pivot, Stage
-
-READ_ONLY = "read-only: nothing is changed from here"
 
 
 class SteeringApp(App[str]):
@@ -62,11 +61,23 @@ class SteeringApp(App[str]):
         """Show a passing note."""
         self.notify(foreign(message), severity="information" if is_ok else "error", markup=False)
 
+    def refusal(self, action_id: str) -> str:
+        """Why an action can't be done now, for a person; empty if it can."""
+        view = self.glance.view if self.glance else None
+        return action_of(action_id).refusal(view, is_read_only=self._is_read_only)
+
+    def may(self, action_id: str) -> bool:
+        """Whether an action can be done now; tells why not."""
+        why_not = self.refusal(action_id)
+        if why_not:
+            self.tell(why_not, is_ok=True)
+        return not why_not
+
     def action_pivot(self) -> None:
         """Open the pivot wizard, or show the pivot under way."""
-        if self._is_read_only:
-            self.tell(READ_ONLY, is_ok=True)
-        elif self._is_walking:
+        if not self.may("run.pivot"):
+            return
+        if self._is_walking:
             self._show_pivot(None)
         else:
             self.push_screen(WizardScreen(self._files, monotonic=self._clock.monotonic))
@@ -127,9 +138,7 @@ class SteeringApp(App[str]):
             self.tell(f"pivot: {timeline.problem}; p offers what can be done", is_ok=False)
 
     def on_checkpoints_pane_fork_wanted(self, event: CheckpointsPane.ForkWanted) -> None:
-        if self._is_read_only:
-            self.tell(READ_ONLY, is_ok=True)
-        else:
+        if self.may("checkpoints.fork"):
             self._open_fork(event.step)
 
     @work(group="fork-files", exclusive=True)

@@ -19,6 +19,9 @@ def checkpoint(run: RunDirectory, arguments: argparse.Namespace) -> int:
     if not outcome.ok:
         return refused(follower)
     view = look_until(follower, arguments.timeout, lambda view: not operations.requests.is_open)
+    if view is not None and view.is_moved:
+        say(f"{view.status.word}: {view.status.detail}")
+        return NEEDS_ATTENTION
     if view is None or view.request is None:
         say("not written yet; the request stands")
         return NEEDS_ATTENTION
@@ -30,7 +33,7 @@ def checkpoint(run: RunDirectory, arguments: argparse.Namespace) -> int:
 
 
 CHECKPOINT = Verb(
-    help="ask for a checkpoint, wait until it is written, print its path",
+    name="checkpoint",
     act=checkpoint,
     add_arguments=add_timeout,
 )

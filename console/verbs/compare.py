@@ -10,6 +10,7 @@ from console import formatting
 from console.fork.comparison import Comparison, compare, read_side
 from console.verbs.verb import Verb
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import escape_control
 from trainer.rundir.outcomes import SettingsError
 
 
@@ -23,7 +24,7 @@ def compare_runs(run: RunDirectory, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2).decode())
     else:
-        print(formatting.escape_control("\n".join(as_lines(made))))
+        print(escape_control("\n".join(as_lines(made))))
     return 0
 
 
@@ -65,7 +66,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMPARE = Verb(
-    help="put runs side by side: the same steps, the same held-out text, a verdict",
+    name="compare",
     act=compare_runs,
     add_arguments=_add_arguments,
 )

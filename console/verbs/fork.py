@@ -12,7 +12,9 @@ from trainer.rundir.actions import log_action
 from trainer.rundir.config.policy_change import load_policy_file
 from trainer.rundir.fork import make_fork
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.reading import read_file
 
 
 def fork(run: RunDirectory, arguments: argparse.Namespace) -> int:
@@ -28,13 +30,13 @@ def fork(run: RunDirectory, arguments: argparse.Namespace) -> int:
         change=None if arguments.policy is None else load_policy_file(arguments.policy),
         t=time.time(),
     )
-    facts = orjson.loads(made.fork.read_bytes())
+    facts = orjson.loads(read_file(made.fork))
     message = (
         f"forked from {run.name} at step {steps(arguments.at)} as {made.name}:"
         f" {size(facts['bytes'])} by {facts['cloned_by']}, sha256 {facts['sha256'][:12]}"
     )
     log_action(made.actions, "fork", message, ok=True)
-    say(f"{message}; `andrea-console {made.path} --launch` trains it")
+    say(f"{message}; `andrea-console {quoted(made.path)} --launch` trains it")
     print(made.path)
     return 0
 
@@ -65,7 +67,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 FORK = Verb(
-    help="make a sibling run from a checkpoint, to try other settings from the same weights",
+    name="fork",
     act=fork,
     add_arguments=_add_arguments,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from console.follow.follower import Follower
-from console.formatting import escape_control, percent, size
+from console.formatting import percent, size
 from console.operations.operations import Operations
 from console.pivot.driver import PivotDriver
 from console.pivot.facts import Progress
@@ -17,6 +17,7 @@ from console.verbs.verb import NEEDS_ATTENTION, Verb, say
 from trainer.rundir.config.policy_change import load_policy_file
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import escape_control
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.pivot.journal import HoldMode
 from trainer.rundir.sources.source_size import measure_source
@@ -114,7 +115,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 PIVOT = Verb(
-    help="change the policy of the run without retraining: a new phase",
+    name="pivot",
     act=pivot,
     add_arguments=_add_arguments,
 )

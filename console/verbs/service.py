@@ -46,7 +46,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 SERVICE = Verb(
-    help="print a systemd unit that trains the run",
+    name="service",
     act=print_service,
     add_arguments=_add_arguments,
 )

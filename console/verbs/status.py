@@ -8,10 +8,10 @@ import orjson
 
 from console import formatting
 from console.follow.follower import Follower
-from console.formatting import escape_control
 from console.verbs.verb import HEALTHY, NEEDS_ATTENTION, NOT_RUNNING, Verb
 from console.view.run_view import CheckpointRow, RunView, Severity
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import escape_control
 
 _POLL_SECONDS = 0.1
 _SECOND_LOOK_SECONDS = 60.0
@@ -161,7 +161,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 STATUS = Verb(
-    help="print how the run is; exit 0 healthy, 1 needs attention, 3 not running",
+    name="status",
     act=status,
     add_arguments=_add_arguments,
 )

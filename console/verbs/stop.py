@@ -22,13 +22,15 @@ def stop(run: RunDirectory, arguments: argparse.Namespace) -> int:
         say("the trainer has not ended yet; it was asked to")
         return NEEDS_ATTENTION
     say(f"{view.status.word}: {view.status.detail}")
+    if view.is_moved:
+        return NEEDS_ATTENTION
     if view.newest is not None:
         print(run.path / view.newest.name)
     return NEEDS_ATTENTION if view.status.word == "failed" else 0
 
 
 STOP = Verb(
-    help="ask the trainer to save and end, wait until it is gone, print the newest checkpoint",
+    name="stop",
     act=stop,
     add_arguments=add_timeout,
 )

@@ -12,13 +12,6 @@ from console.verbs.verb import Verb
 from console.verbs.verify import VERIFY
 
 VERBS: dict[str, Verb] = {
-    "status": STATUS,
-    "checkpoint": CHECKPOINT,
-    "stop": STOP,
-    "pivot": PIVOT,
-    "verify": VERIFY,
-    "thin": THIN,
-    "service": SERVICE,
-    "fork": FORK,
-    "compare": COMPARE,
+    verb.name: verb
+    for verb in (STATUS, CHECKPOINT, STOP, PIVOT, VERIFY, THIN, SERVICE, FORK, COMPARE)
 }

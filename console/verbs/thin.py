@@ -11,6 +11,7 @@ from trainer.rundir.checkpoints.retention import Plan
 from trainer.rundir.checkpoints.thinning import nonfinite_steps_of, plan_of
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import escape_control
 from trainer.rundir.outcomes import SaveError, SettingsError
 
 
@@ -31,18 +32,20 @@ def thin_run(run: RunDirectory, arguments: argparse.Namespace) -> int:
         print(preview(plan), file=sys.stderr)
         return 0
     outcome = Operations(run).thin(plan)
-    print(formatting.escape_control(outcome.message), file=sys.stderr)
+    print(escape_control(outcome.message), file=sys.stderr)
     return 0 if outcome.ok else NEEDS_ATTENTION
 
 
 def preview(plan: Plan) -> str:
     """What goes, how much that frees, and what stays for which reason."""
+    skipped = "".join(f"\n  {skip.path.name}: skipped: {skip.reason}" for skip in plan.skipped)
     if not plan.going:
-        return "nothing to thin"
+        return f"nothing to thin{skipped}"
     why = sorted(plan.kept.items())
     kept = "\n".join(f"  step {formatting.steps(step)}: {reason}" for step, reason in why)
     return (
-        f"stays:\n{kept}\n{formatting.count(len(plan.going), 'checkpoint')} would go, which frees"
+        f"stays:\n{kept}{skipped}\n{formatting.count(len(plan.going), 'checkpoint')} would go,"
+        f" which frees"
         f" {formatting.size(plan.freed_bytes)}; with --yes they do"
     )
 
@@ -58,7 +61,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 THIN = Verb(
-    help="show which checkpoints may go; with --yes, delete them",
+    name="thin",
     act=thin_run,
     add_arguments=_add_arguments,
 )

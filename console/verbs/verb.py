@@ -6,26 +6,27 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from console.formatting import escape_control
+from console.operations.actions import action_of_verb
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit
+from trainer.rundir.names import escape_control
 
 HEALTHY = 0
-
 NEEDS_ATTENTION = 1
-
-USAGE = int(Exit.USAGE)
-
 NOT_RUNNING = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """One verb: what the command line says of it, and what it does."""
+    """One verb: its name, as it is typed, and what it does."""
 
-    help: str
+    name: str
     act: Callable[[RunDirectory, argparse.Namespace], int]
     add_arguments: Callable[[argparse.ArgumentParser], None]
+
+    @property
+    def help(self) -> str:
+        """What it does, prints, and exits with."""
+        return action_of_verb(self.name).verb_help
 
 
 def say(message: str) -> None:

@@ -18,11 +18,11 @@ def refused(follower: Follower) -> int:
 def look_until(
     follower: Follower, timeout_seconds: float | None, is_over: Callable[[RunView], bool]
 ) -> RunView | None:
-    """Look until `is_over`; `None` at the timeout."""
+    """Look until `is_over`, or the run's directory is gone; `None` at the timeout."""
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
     while True:
         view = follower.look()
-        if is_over(view):
+        if view.is_moved or is_over(view):
             return view
         if deadline is not None and time.monotonic() >= deadline:
             return None

@@ -39,11 +39,15 @@ def alarms_of(
     audits: Sequence[Audit],
     room: Room,
     skipped: Sequence[Skipped],
+    strangers: Sequence[str] = (),
     progress: Progress | None,
 ) -> tuple[str, ...]:
-    """The trainer's own alarms, then the console's; `audits` are this phase's by step."""
+    """The trainer's own alarms, then the console's; `audits` are this phase's by step,
+    `strangers` what stands in the place of the run's files.
+    """
     found = [
         *_told(state),
+        *strangers,
         _nonfinite(last),
         _gate(settings, audits),
         *(_behind(progress) if progress is not None else ()),

@@ -48,6 +48,8 @@ class Facts:
     checkpoints: tuple[CheckpointRow, ...] = ()
     checkpoint_bytes: int = 0
     skipped: tuple[Skipped, ...] = ()
+    strangers: tuple[str, ...] = ()
+    """What stands in the place of files of the run, in words."""
     free_bytes: int | None = None
     free_inodes: int | None = None
     log_tail: tuple[str, ...] = ()
@@ -103,6 +105,7 @@ def reduce(facts: Facts) -> RunView:
             audits=facts.phase_audits,
             room=room,
             skipped=facts.skipped,
+            strangers=facts.strangers,
             progress=_progress_of(facts, step),
         ),
         replay=state.replay,

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from trainer.rundir.reading import reading
+
 MAX_LINES = 200
 _MAX_LINE_CHARACTERS = 500
 _TAIL_BYTES = 64 << 10
@@ -20,7 +22,7 @@ class LogTail:
     def look(self) -> None:
         """A log that isn't there, or can't be read, is empty."""
         try:
-            with self._path.open("rb") as file:
+            with reading(self._path) as file:
                 stat = os.fstat(file.fileno())
                 seen = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
                 if seen == self._seen:

@@ -22,13 +22,17 @@ class Severity(StrEnum):
     BAD = "bad"
 
 
+MOVED = "moved"
+"""The word where the run's directory is not under its name any more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """The run's state in words."""
 
     word: str
     """starting, training, sampling, saving, stopping, stopped, finished, held, failed, stalled,
-    not running, unknown."""
+    not running, moved, unknown."""
     detail: str = ""
     """Why, or what exactly, for a person: one line."""
     severity: Severity = Severity.OK
@@ -187,7 +191,12 @@ class RunView:
     def can_go_on(self) -> bool:
         """No trainer runs, and there are steps left to train, for all that is known."""
         is_done = self.status.word == "finished" and self.step >= (self.total_steps or 0)
-        return not self.is_running and not is_done
+        return not self.is_running and not is_done and not self.is_moved
+
+    @property
+    def is_moved(self) -> bool:
+        """The run's name leads elsewhere: what is shown is what was known last."""
+        return self.status.word == MOVED
 
     @property
     def replay_end(self) -> int | None:

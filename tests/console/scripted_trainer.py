@@ -119,8 +119,7 @@ class ScriptedTrainer:
             self.tell("training")
 
     def _wall(self) -> float:
-        ahead: float = self.options.clock_ahead_seconds
-        return time.time() + ahead
+        return time.time() + float(self.options.clock_ahead_seconds)
 
     def save(self, cause: str) -> None:
         self.tell("saving")

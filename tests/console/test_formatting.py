@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console import formatting
-from console.formatting import escape_control
 
 
 @pytest.mark.parametrize(
@@ -101,21 +100,6 @@ def test_scores_and_rates_of_learning() -> None:
     assert formatting.score(61.26) == "61.3"
     assert formatting.learning_rate(3e-4) == "3.00e-04"
     assert formatting.number(None) == "–"
-
-
-def test_control_sequences_are_spelled_out() -> None:
-    text = "\x1b]0;owned\x07\x9b2J\u202egnp\ttab\nnext\r\x00\ud800"
-    shown = escape_control(text)
-    expected = "\\x1b]0;owned\\x07\\x9b2J\\u202egnp    tab\nnext\\x0d\\x00\\ud800"
-    assert shown == expected
-    assert "\n" not in escape_control(text, keep_newlines=False)
-
-
-@given(st.text(st.characters()))
-def test_escaped_text_is_printable_and_encodes(text: str) -> None:
-    shown = escape_control(text, keep_newlines=False)
-    assert shown.isprintable()
-    shown.encode("utf-8")
 
 
 @given(st.floats() | st.none())

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from trainer.rundir.directory import with_names
+
 CALLS = ("open", "write", "pwrite", "posix_fallocate", "fsync", "rename", "replace")
 """The calls that make, fill or name a file, each of which may fail."""
 
@@ -50,7 +52,7 @@ class FailingDisk:
         """The file's name if the call would change something in the directory, else empty."""
         if isinstance(target, int):
             return self._names.get(target, "")
-        path = Path(target)
+        path = Path(with_names(str(target)))
         if call == "open" and path == self._directory:
             return "directory"
         is_read = call == "open" and not arguments[0] & (os.O_WRONLY | os.O_RDWR)

@@ -138,11 +138,11 @@ def test_alarm_stays_while_a_record_waits_and_the_steps_after_it_only_prove_thei
         alarms[training.engine.step] = training.reporter.state.alarms
 
     def fails(call: str, name: str) -> bool:
-        return (call, name) == ("pwrite", ".loss.json") and not alarms
+        return (call, name) == ("pwrite", ".loss.json") and max(alarms, default=0) < 12
 
     with FailingDisk(run.path, errno.ENOSPC, fails).mounted():
         train_here(run, dict.fromkeys(range(9, 17), remember))
-    assert [step for step, told in alarms.items() if told] == [9, 10, 11, 12, 13, 14]
+    assert [step for step, told in alarms.items() if told] == [9, 10, 11, 12]
     assert list(canonical(strict_json(run.loss))) == list(range(1, 17))
 
 

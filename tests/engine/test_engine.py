@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from trainer.engine import engine as engine_module
 from trainer.engine.engine import Engine, draw_token
+from trainer.engine.gradient_norm import norm_of
 from trainer.engine.parameters import as_memoryview
 from trainer.engine.schedule import learning_rate
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints, write_checkpoint
+from trainer.rundir.config.rules import RULES, Rules
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import Settings, SourceSettings
 from trainer.rundir.outcomes import HistoryError, SettingsError
@@ -75,6 +77,24 @@ def test_the_same_step_twice_gives_the_same_bits() -> None:
     first, second = fresh(), fresh()
     assert first.train_step(rows()) == second.train_step(rows())
     assert torch.equal(first.parameters.weights, second.parameters.weights)
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_clipping_goes_by_the_norm_that_is_recorded(
+    rules: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = fresh(replace(SETTINGS, rules=rules))
+    asked: list[Rules] = []
+
+    def four_times(gradients_N: torch.Tensor, rules: Rules) -> float:
+        asked.append(rules)
+        return 4 * norm_of(gradients_N, rules)
+
+    monkeypatch.setattr(engine_module, "norm_of", four_times)
+    result = engine.train_step(rows())
+    assert result.grad_norm > 1.0
+    assert asked == [RULES[rules]]
+    assert 4 * norm_of(engine.parameters.gradients, RULES[2]) == pytest.approx(1.0, rel=1e-5)
 
 
 def test_adams_t_goes_on_after_a_resume(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.rundir.faulty_os import files_in, recorded_os
 from trainer.persistence.loss_history import EMA_DECAY, LossHistory
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
+from trainer.rundir.config.rules import RULES, Rules
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.record_file import canonical
 
@@ -33,8 +34,8 @@ def _train(history: LossHistory, first: int, last: int, *, nudge: float = 0.0) -
     return proven
 
 
-def _trained(path: Path, last: int) -> None:
-    history = LossHistory(path, 0)
+def _trained(path: Path, last: int, rules: Rules = RULES[1]) -> None:
+    history = LossHistory(path, 0, rules=rules)
     _train(history, 1, last)
     history.close()
 
@@ -70,11 +71,39 @@ def test_the_past_is_given_once_up_to_the_step(path: Path) -> None:
     history.close()
 
 
-def test_the_ema_goes_on_bit_for_bit_after_a_resume(path: Path) -> None:
+def test_ema_of_rules_2_is_the_mean_of_all_losses_each_step_back_counting_for_less(
+    path: Path,
+) -> None:
+    history = LossHistory(path, 0, rules=RULES[2])
+    _train(history, 1, 300)
+    for record in _written(path):
+        steps = range(1, record["step"] + 1)
+        weights = [EMA_DECAY ** (record["step"] - step) for step in steps]
+        total = math.fsum(w * _loss(step) for w, step in zip(weights, steps, strict=True))
+        assert record["ema"] == pytest.approx(total / math.fsum(weights), rel=1e-12)
+
+
+def test_first_loss_of_rules_2_is_soon_forgotten(path: Path) -> None:
+    """An EMA that begins at the first loss is a worse curve for hundreds of steps."""
+
+    def ema_after(rules: Rules, losses: list[float]) -> float:
+        history = LossHistory(path.with_name(f"{rules.corrects_ema}.json"), 0, rules=rules)
+        for step, loss in enumerate(losses, start=1):
+            ema = history.next_ema(loss)
+            history.record({"step": step, "loss": loss, "ema": ema, "grad_norm": 1.0})
+        return ema
+
+    fallen = [6.0] + [3.0] * 50
+    assert ema_after(RULES[1], fallen) > 4.0
+    assert ema_after(RULES[2], fallen) < 3.1
+
+
+@pytest.mark.parametrize("rules", RULES.values())
+def test_the_ema_goes_on_bit_for_bit_after_a_resume(path: Path, rules: Rules) -> None:
     straight = path.with_name("straight.json")
-    _trained(straight, 200)
+    _trained(straight, 200, rules)
     for step in range(0, 200, 20):
-        history = LossHistory(path, step)
+        history = LossHistory(path, step, rules=rules)
         _train(history, step + 1, step + 20)
         history.close()
     emas = [[record["ema"] for record in _written(each)] for each in (straight, path)]

@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.proxy.bandit import LOSS_MEMORY_PULLS, REWARD_MEMORY_PULLS, Bandit, PolicyError
-from trainer.rundir.config.settings import ArmPolicy
+from trainer.rundir.checkpoints.checkpoint import INT32_MAX
+from trainer.rundir.config.policy import Earned, weights_of
+from trainer.rundir.config.rules import NEWEST_RULES, RULES
+from trainer.rundir.config.run_toml import parse_settings, render_new_run
+from trainer.rundir.config.settings import ArmPolicy, SourceSettings
 from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.state import ArmState
 
@@ -194,3 +198,34 @@ def test_source_that_comes_back_starts_from_the_records_not_from_the_old_view() 
     bandit = _bandit("a", "repo-docstrings", remembered={"repo-docstrings": REPO_DOCSTRINGS})
     assert bandit.zombies() == ()
     assert bandit.arms()["repo-docstrings"].pulls == 0
+
+
+@pytest.mark.parametrize("pulls_each", [2, 30, 1000])
+@pytest.mark.parametrize("names", [("a", "b"), tuple("abcdefghij")])
+def test_a_new_runs_bandit_prefers_what_is_rewarded_more(
+    names: tuple[str, ...], pulls_each: int
+) -> None:
+    """Under the policy that a new run's file gives; a cap of 1 made all arms equal."""
+    sources = {name: SourceSettings(path=name) for name in names}
+    policy = parse_settings(render_new_run("demo", sources)).policy
+    bandit = _bandit(*names, policy=policy)
+    for _ in range(pulls_each):
+        bandit.fold([_record(name, 0.8 if name == "a" else 0.3) for name in names])
+    arms = bandit.arms()
+    assert not any(arm.held_at for arm in arms.values())
+    shares = bandit.probabilities()
+    assert all(shares["a"] > 1.1 * shares[name] for name in names[1:])
+
+
+def test_arm_of_a_new_run_that_was_never_pulled_comes_first() -> None:
+    sources = {name: SourceSettings(path=name) for name in "ab"}
+    bandit = _bandit(policy=parse_settings(render_new_run("demo", sources)).policy)
+    bandit.fold([_record("a", 1.0)] * 2000)
+    assert bandit.probabilities()["b"] > 0.8
+
+
+def test_default_cap_of_the_newest_rules_is_above_every_score_of_a_pulled_arm() -> None:
+    most = Earned(pulls=1, ema_reward=1.0)
+    cap = RULES[NEWEST_RULES].default_cap
+    weights = weights_of({"a": most}, {"a": ArmPolicy(cap=99.0)}, INT32_MAX)
+    assert weights["a"] < cap

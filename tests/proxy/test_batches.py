@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.proxy.batches import count_rows, draw_rows, require_rows, rows_given
+from trainer.rundir.outcomes import SourceError
 from trainer.rundir.records.loss_record import LossRecord
-from trainer.rundir.sources.documents import SourceError
 
 CONTEXT = 4
 TOKENS = np.arange(101, dtype=np.uint16)  # 25 rows; row i starts with 4·i

@@ -15,7 +15,7 @@ from trainer.proxy.progress import Progress, ignore
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenizedSource, tokenize_source
 from trainer.rundir.config.settings import SourceSettings
-from trainer.rundir.sources.documents import SourceError
+from trainer.rundir.outcomes import SourceError
 
 DOCUMENTS = small_documents(40)
 Load = Callable[..., TokenizedSource]

@@ -82,7 +82,12 @@ def test_file_of_a_live_writer_stays_and_that_of_a_killed_one_goes(
 
 
 def test_trainers_own_files_go_and_those_that_are_nobodys_stay(run: RunDirectory) -> None:
-    gone = [".checkpoint.partial", ".loss.json.torn-1.77.partial", ".state.json.77.partial"]
+    gone = [
+        ".checkpoint.partial",
+        ".loss.json.torn-1.77.partial",
+        ".state.json.77.partial",
+        ".trainer.lock.77.partial",
+    ]
     kept = ["notes.partial", ".run.toml.mine.partial", ".pivot.json.partial"]
     for name in [*gone, *kept]:
         (run.path / name).write_bytes(b"half")

@@ -1,8 +1,10 @@
+import fcntl
 import os
 import socket
+import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -217,6 +219,51 @@ def test_a_lock_without_a_name_is_held_by_an_unknown(path: Path, data: bytes) ->
         TrainerLock(path)
     lock.release()
     assert holder_of(path) is None
+
+
+def _put_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _put_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/null")
+
+
+def _put_file(path: Path) -> None:
+    path.unlink()
+    path.write_bytes(b"anything")
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, _put_folder, _put_link, _put_file])
+def test_a_lock_that_lost_its_name_still_refuses_and_is_put_back(
+    path: Path, lose: Callable[[Path], None]
+) -> None:
+    lock = TrainerLock(path)
+    assert lock.keep() == ""
+    lose(path)
+    with pytest.raises((LockedError, OSError), match=r"another trainer|not a file"):
+        TrainerLock(path)
+    assert lock.keep().startswith(("was removed", "was replaced", "is a"))
+    assert lock.keep() == ""
+    assert holder_of(path) == Holder(**_identity())
+    with pytest.raises(LockedError, match=f"pid {os.getpid()} on"):
+        TrainerLock(path)
+    lock.release()
+    assert holder_of(path) is None
+
+
+def test_whoever_asks_for_a_lost_lock_and_is_refused_does_not_end_the_holder(path: Path) -> None:
+    lock = TrainerLock(path)
+    path.unlink()
+    with path.open("wb") as asking:
+        fcntl.flock(asking, fcntl.LOCK_EX)  # of another kind: in nobody's way
+        fcntl.fcntl(asking, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+        assert "another process" in lock.keep()
+    assert "was replaced" in lock.keep()
+    assert lock.keep() == ""
+    lock.release()
 
 
 def test_what_a_dead_holder_wrote_names_nobody_and_is_replaced(path: Path) -> None:

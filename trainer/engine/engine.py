@@ -11,10 +11,12 @@ from torch import Tensor
 from torch.optim.adamw import adamw
 
 from trainer.engine.device import Placement, place
+from trainer.engine.gradient_norm import norm_of
 from trainer.engine.model import KeyValues, Model, initialise
 from trainer.engine.parameters import FlatParameters, as_memoryview
 from trainer.engine.schedule import learning_rate
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, read_checkpoint_into
+from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.settings import Settings
 
 BETAS = (0.9, 0.999)
@@ -52,6 +54,7 @@ class Engine:
         """Called before each token of a sample; may raise to give it up."""
         self.placement: Placement = place(settings.train)
         self._settings = settings
+        self._rules = RULES[settings.rules]
         self._device = self.placement.device
         self.model = Model(settings.model)
         self.parameters = FlatParameters(self.model, self._device)
@@ -147,7 +150,7 @@ class Engine:
             total += loss.detach()
         if scale != 1.0:
             gradients.div_(scale)
-        return total.item(), torch.linalg.vector_norm(gradients).item()
+        return total.item(), norm_of(gradients, self._rules)
 
     def _to_device(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
         tokens = torch.from_numpy(rows).to(self._device)

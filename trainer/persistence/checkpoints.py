@@ -1,7 +1,7 @@
 """One checkpoint and its audit: saved durably behind its history, sampled, judged."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from trainer.engine.engine import Engine
@@ -13,14 +13,17 @@ from trainer.proxy.feed import Feed
 from trainer.proxy.gate import judge
 from trainer.rundir.checkpoints.checkpoint import (
     Checkpoint,
+    Skipped,
     Written,
     checkpoint_bytes,
     checkpoint_name,
+    inspect_checkpoint,
 )
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.thinning import plan_of, thin
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import shown
 from trainer.rundir.outcomes import GateError, HistoryError, SaveError
 from trainer.rundir.records.record_file import Record, RecordArray, load_records
 from trainer.rundir.state import Save
@@ -77,6 +80,8 @@ class Checkpointer:
         self._audit: Record | None = None
         """The audit whose checkpoint is not whole yet."""
         self._newest_sha256 = ""
+        self._skipped: set[str] = set()
+        """Names of the files that were told not to be this run's checkpoints."""
         self.requests_taken = 0
         """SIGUSR1s that a checkpoint, whole or under way, answers."""
         self.newest_step: int | None = None
@@ -91,7 +96,7 @@ class Checkpointer:
         step = self._engine.step
         self.settle(wait=True)
         self.requests_taken = requests
-        if self.newest_step == step:
+        if self.newest_step == step and not self._why_not_whole(step):
             self._answer(requests)
             return
         if self._begin(cause, requests):
@@ -105,7 +110,7 @@ class Checkpointer:
         """
         step = self._engine.step
         self._settle_save(wait=True)
-        if self.newest_step == step or not step:
+        if not step or (self.newest_step == step and not self._why_not_whole(step)):
             return ""
         if not self._engine.is_whole:
             return f"the error came in the middle of update {step + 1:,}"
@@ -115,7 +120,7 @@ class Checkpointer:
             return f"the weights of step {step:,} are not finite"
         if self._begin("emergency", self.requests_taken):
             self._settle_save(wait=True)
-        return "" if self.newest_step == step else "it could not be written"
+        return "it could not be written" if self.newest_step != step else self._why_not_whole(step)
 
     def settle(self, *, wait: bool = False) -> None:
         """Report a save that has ended, and put its audit on file; `wait` for one under way.
@@ -123,6 +128,7 @@ class Checkpointer:
         Raises `GateError` if the audits say that the run should halt.
         """
         self._settle_save(wait=wait)
+        self._look_at_audits()
         if self._audit is not None and self._audit["step"] == self.newest_step:
             record, self._audit = self._audit, None
             self._write_audit(record)
@@ -130,14 +136,46 @@ class Checkpointer:
             self._judge()
 
     def require_saved(self) -> None:
-        """Raise `SaveError` unless the engine's step is on disk: before the process ends."""
+        """Raise `SaveError` unless the engine's step and its history are on disk, by a look at it:
+        before the process ends.
+        """
         self.settle(wait=True)
-        if self.newest_step != self._engine.step:
+        step = self._engine.step
+        if self.newest_step == step and self._why_not_whole(step):
+            self._save_again()
+        try:
+            self._history.flush()
+            self._history.sync()
+        except OSError as error:
+            raise SaveError(f"{self._run.loss}: can't be written: {error.strerror}") from error
+        self._reporter.mended(self._history.mended)
+        if self.newest_step != step:
             newest = "the start" if self.newest_step is None else checkpoint_name(self.newest_step)
             raise SaveError(
-                f"step {self._engine.step:,} could not be saved: make room or mend the disk, then"
+                f"step {step:,} could not be saved: make room or mend the disk, then"
                 f" start the trainer again; it resumes from {newest} and trains those steps again"
             )
+        if why_not := self._why_not_whole(step):
+            raise SaveError(
+                f"{self._run.path / checkpoint_name(step)}: was written whole, but {why_not};"
+                " put it back, or start the trainer again: it resumes from the newest checkpoint"
+                " that is there and trains those steps again"
+            )
+
+    def _why_not_whole(self, step: int) -> str:
+        """What is wrong with the checkpoint of `step` on disk; empty if it is there, whole."""
+        name, n_params = checkpoint_name(step), self._engine.parameters.n_params
+        found = inspect_checkpoint(self._run.path / name, step, n_params)
+        if found is None:
+            return "it is not there any more"
+        return found.reason if isinstance(found, Skipped) else ""
+
+    def _save_again(self) -> None:
+        """The checkpoint was written, and is gone: its audit stays."""
+        self._reporter.note(f"{checkpoint_name(self._engine.step)} is gone: written again")
+        self.newest_step = None
+        if self._begin("stop", self.requests_taken):
+            self._settle_save(wait=True)
 
     def audit(self, cause: str) -> None:
         """Sample the engine's step; the record waits for `settle`."""
@@ -207,6 +245,10 @@ class Checkpointer:
         self._newest_sha256 = written.sha256
         if self._saver.retried:
             self._reporter.note(self._saver.retried)
+        if written.aside is not None:
+            self._reporter.note(
+                f"{written.path.name} was there with other bytes: kept as {written.aside.name}"
+            )
         self._reporter.over(SAVE_ALARM)
         self._reporter.over(NO_CHECKPOINT_ALARM)
         self._report(begun, n_bytes=written.n_bytes, seconds=written.seconds)
@@ -217,7 +259,7 @@ class Checkpointer:
 
     def _failed(self, begun: _Begun, error: OSError) -> None:
         self._begun = self._audit = None
-        why = f"{error.strerror} ({error.filename or self._run.path})"
+        why = f"{error.strerror} ({shown(error.filename or self._run.path)})"
         self._report(begun, error=why)
         self._reporter.alarm(SAVE_ALARM, f"step {begun.step:,}: {why}")
 
@@ -288,20 +330,44 @@ class Checkpointer:
         else:
             self._reporter.over(AUDIT_ALARM)
 
+    def _look_at_audits(self) -> None:
+        """Mend the file where somebody removed or changed it; write what found no room before."""
+        has_waited = bool(self._samples.pending)
+        try:
+            self._samples.flush()
+            if has_waited:
+                self._samples.sync()
+        except OSError as error:
+            if not has_waited:
+                self._reporter.alarm(AUDIT_ALARM, error.strerror or str(error))
+            return
+        self._reporter.mended(self._samples.mended)
+        if has_waited:
+            self._reporter.over(AUDIT_ALARM)
+
     def _thin(self) -> None:
         """Let go what retention allows: the newest checkpoint and its audit are durable by now."""
         if not self._settings.checkpoint.keep_last:
             return
+        nonfinite_steps, written = self._history.nonfinite_steps, self.newest_step
         try:
-            plan = plan_of(self._run, self._settings, self._history.nonfinite_steps)
+            plan = plan_of(self._run, self._settings, nonfinite_steps, written=written)
             thin(plan)
         except (OSError, HistoryError) as error:
             self._reporter.alarm(THIN_ALARM, str(error))
             return
         self._reporter.over(THIN_ALARM)
+        self._tell_skipped(plan.skipped)
         if plan.going:
             names = ", ".join(checkpoint.path.name for checkpoint in plan.going)
             self._reporter.say(f"thinned {names}: {plan.freed_bytes:,} bytes")
+
+    def _tell_skipped(self, skipped: Sequence[Skipped]) -> None:
+        """Once a file: one that is copied in while the run goes on is told, too."""
+        for skip in skipped:
+            if skip.path.name not in self._skipped:
+                self._skipped.add(skip.path.name)
+                self._reporter.say(f"skipped {skip.path.name}: {skip.reason}")
 
     def _judge(self) -> None:
         settings = self._settings

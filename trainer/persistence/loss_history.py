@@ -2,16 +2,17 @@
 
 import dataclasses
 import math
-import shlex
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from trainer.rundir.checkpoints.checkpoint import Checkpoint
+from trainer.rundir.checkpoints.coverage import how_to_go_on
 from trainer.rundir.checkpoints.thinning import nonfinite_steps
+from trainer.rundir.config.rules import RULES, Rules
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.loss_record import LossRecord, canonical_losses, read_loss_records
-from trainer.rundir.records.record_file import Record, RecordArray, load_records
+from trainer.rundir.records.record_file import Mended, Record, RecordArray, load_records
 from trainer.rundir.state import Replay
 
 EMA_DECAY = 0.98
@@ -25,7 +26,14 @@ class LossHistory:
     its record nothing is appended, and the replay counts as proven.
     """
 
-    def __init__(self, path: Path, step: int, *, checkpoints: Sequence[Checkpoint] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        step: int,
+        *,
+        checkpoints: Sequence[Checkpoint] = (),
+        rules: Rules = RULES[1],
+    ) -> None:
         """Open the file and repair it.
 
         Raises `HistoryError`, before anything is changed, if it doesn't reach `step`; with the
@@ -43,6 +51,7 @@ class LossHistory:
         self._past = records[:n_past]
         self._ahead = dict(zip(steps[n_past:], records[n_past:], strict=True))
         self.ema = self._past[-1].ema if self._past else None
+        self._rules = rules
         self.step = step
         """The last step that the history knows, on file or waiting for room."""
         self.replay = Replay(first_step=step + 1, last_step=max(self._ahead, default=step))
@@ -53,8 +62,17 @@ class LossHistory:
         yield from past
 
     def next_ema(self, loss: float) -> float:
-        """The EMA after `loss`; a new run's begins at its first loss."""
-        return loss if self.ema is None else EMA_DECAY * self.ema + (1.0 - EMA_DECAY) * loss
+        """The EMA with the loss of the next step; a new run's begins at its first loss.
+
+        Bias-corrected (Kingma and Ba 2015) where the rules say so: the mean of all losses, each
+        step back counting for less by the decay, and none for what was before the first.
+        """
+        if self.ema is None:
+            return loss
+        if not self._rules.corrects_ema:
+            return EMA_DECAY * self.ema + (1.0 - EMA_DECAY) * loss
+        share = (1.0 - EMA_DECAY) / (1.0 - EMA_DECAY ** (self.step + 1))
+        return self.ema + share * (loss - self.ema)
 
     def record(self, record: Record) -> bool | None:
         """Append a step's record, or prove the one on file by it.
@@ -79,7 +97,9 @@ class LossHistory:
         self.replay = dataclasses.replace(
             self.replay, **{counted: getattr(self.replay, counted) + 1}
         )
-        if not is_proven:
+        if is_proven:
+            self._array.flush()  # looks after the file all the same
+        else:
             self._array.append(record)
         return is_proven
 
@@ -87,6 +107,11 @@ class LossHistory:
     def n_pending(self) -> int:
         """Records that found no room on the disk yet."""
         return len(self._array.pending)
+
+    @property
+    def mended(self) -> Mended | None:
+        """How the file was mended last, after somebody had removed or changed it."""
+        return self._array.mended
 
     def flush(self) -> None:
         """Write the records that found no room before; raises `OSError`."""
@@ -113,19 +138,7 @@ def _check_covers(
     raise HistoryError(
         f"{path}: the newest checkpoint is of step {step:,}, but the history has no record"
         f" of step {missing[0]:,} ({len(missing):,} missing); restore it from a backup."
-        + (_how_to_go_on(covered[-1], newer) if covered else " It covers no checkpoint at all")
-    )
-
-
-def _how_to_go_on(covered: Checkpoint, newer: Sequence[Checkpoint]) -> str:
-    """What to type where there is no backup: all that is newer is put aside, by name."""
-    aside = f"after_{covered.path.stem}"
-    names = " ".join(checkpoint.path.name for checkpoint in newer)
-    directory = shlex.quote(str(covered.path.parent.absolute()))
-    return (
-        f" Without one, go on from {covered.path.name}, the newest checkpoint that it covers:"
-        f" `cd {directory} && mkdir {aside} && mv {names} {aside}/`, then start again;"
-        f" the steps after {covered.step:,} are trained again, and nothing is deleted"
+        + how_to_go_on(covered, newer)
     )
 
 

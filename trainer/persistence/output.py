@@ -5,11 +5,13 @@ import os
 import sys
 from typing import TextIO
 
+from trainer.rundir.names import told
+
 
 def print_line(line: str, *, to: TextIO | None = None) -> None:
     """Print at once on stdout, or on `to`; what can't be written now is no error."""
     with contextlib.suppress(OSError):
-        print(line, file=to, flush=True)
+        print(told(line, keep_newlines=True), file=to, flush=True)
 
 
 def give_up_unwritten() -> None:

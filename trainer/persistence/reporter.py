@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from trainer.persistence.output import print_line
+from trainer.rundir.names import shown, told
+from trainer.rundir.records.record_file import Mended
 from trainer.rundir.state import State, write_state
 
+FOREIGN_HAND = "was touched by another process"
 _STATE_SECONDS = 1.0
 _LINE_SECONDS = 10.0
 
@@ -34,7 +37,8 @@ class Reporter:
 
     def now(self, **changes: Any) -> None:
         """Change the state and write it at once."""
-        self.state = dataclasses.replace(self.state, **changes)
+        fit: dict[str, Any] = {k: told(v) if isinstance(v, str) else v for k, v in changes.items()}
+        self.state = dataclasses.replace(self.state, **fit)
         self._write()
 
     def soon(self, view: Callable[[], dict[str, Any]]) -> None:
@@ -44,10 +48,16 @@ class Reporter:
 
     def alarm(self, topic: str, what: str) -> None:
         """Tell in state and log what is wrong, until it is `over`; one message a topic."""
+        what = told(what)
         if self._alarms.get(topic) != what:
             self._alarms[topic] = what
             self.say(f"ALARM {topic}: {what}")
             self._show_alarms()
+
+    def mended(self, mended: Mended | None) -> None:
+        """Tell of a sidecar that somebody had removed or changed; it stays told."""
+        if mended is not None:
+            self.alarm(f"{mended.path.name} {FOREIGN_HAND}", str(mended))
 
     def over(self, topic: str) -> None:
         """Take the topic's alarm back, if there is one."""
@@ -58,12 +68,12 @@ class Reporter:
     def note(self, message: str) -> None:
         """Add something to know that is no alarm, in state and log."""
         self.say(message)
-        self.now(notes=(*self.state.notes, message))
+        self.now(notes=(*self.state.notes, told(message)))
 
     def say(self, line: str) -> None:
         """One line with the time in the log."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self._wall()))
-        print_line(f"{stamp} {line}")
+        print_line(f"{stamp} {told(line)}")
         self._said = self._monotonic()
 
     def say_at_times(self, line: Callable[[], str]) -> None:
@@ -80,4 +90,4 @@ class Reporter:
         try:
             write_state(self._path, self.state)
         except OSError as error:
-            print_line(f"{self._path}: {error.strerror}", to=sys.stderr)
+            print_line(f"{shown(self._path)}: {error.strerror}", to=sys.stderr)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from trainer.proxy.randomness import derive_seed
 from trainer.proxy.tokens import TokenArray
+from trainer.rundir.outcomes import SourceError
 from trainer.rundir.records.loss_record import LossRecord
-from trainer.rundir.sources.documents import SourceError
 
 
 def count_rows(tokens: TokenArray, *, context: int) -> int:

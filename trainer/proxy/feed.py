@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainer.proxy.bandit import Bandit
-from trainer.proxy.batches import draw_rows, require_rows, rows_given
+from trainer.proxy.batches import count_rows, draw_rows, require_rows, rows_given
+from trainer.proxy.held_out import piece_characters
 from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
-from trainer.rundir.config.settings import ArmPolicy, Settings
+from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.outcomes import HistoryError, SourceError
 from trainer.rundir.records.loss_record import LossRecord
-from trainer.rundir.sources.documents import SourceError, source_stamp
+from trainer.rundir.sources.documents import source_stamp
 from trainer.rundir.state import ArmState
 
 
@@ -81,6 +82,15 @@ class Feed:
         """Held-out tokens by source: no batch ever draws from them."""
         return {name: source.held_out for name, source in self.sources.items()}
 
+    def without_val_loss(self) -> dict[str, int]:
+        """Sources whose held-out text doesn't fill a row, with the tokens of it."""
+        context = self._settings.model.context
+        return {
+            name: len(tokens)
+            for name, tokens in self.held_out().items()
+            if not count_rows(tokens, context=context)
+        }
+
 
 def open_feed(
     run: RunDirectory,
@@ -104,6 +114,7 @@ def open_feed(
         base=run.path,
         vocab_size=settings.model.vocab_size,
         progress=progress,
+        piece_characters=piece_characters(settings),
     )
     sources = {}
     for name in present:
@@ -115,13 +126,14 @@ def open_feed(
             vocab_size=settings.model.vocab_size,
             directory=run.tokens,
             progress=progress,
+            piece_characters=piece_characters(settings),
         )
         require_rows(name, sources[name].train, context=settings.model.context)
     bandit = Bandit(
         seed=settings.seed,
         phase=phase,
         available=present,
-        policy={name: settings.policy.get(name, ArmPolicy()) for name in settings.sources},
+        policy={name: settings.bounds_of(name) for name in settings.sources},
         remembered=remembered,
     )
     records = list(past)

@@ -1,8 +1,10 @@
 """The run's tokenizer: byte-level BPE, made once from the sources' training text, then frozen."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import tokenizers
@@ -14,6 +16,7 @@ from trainer.proxy.randomness import derive_uniform
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.reading import TOKENIZER_BYTES, read_file
 from trainer.rundir.sources.documents import naming, read_documents
 
 SEPARATOR = "<|endoftext|>"
@@ -67,7 +70,7 @@ def load_tokenizer(path: Path, *, vocab_size: int) -> TextTokenizer:
         TokenizerError: it is no tokenizer, has more entries than the model's vocabulary, or
             doesn't have the separator as token 0.
     """
-    data = path.read_bytes()
+    data = read_file(path, at_most=TOKENIZER_BYTES)
     try:
         tokenizer = TextTokenizer(data)
     except ValueError as error:
@@ -89,27 +92,35 @@ def make_tokenizer(
     base: Path,
     vocab_size: int,
     progress: Progress,
+    piece_characters: int = 0,
 ) -> TextTokenizer:
     """Learn the merges from the sources and freeze them in `path`; if it is there, read it.
 
     The same text gives the same bytes. `progress` may raise to give up: nothing is written then.
+    `piece_characters` is that of `survey`: what is held out of training is held out of this, too.
 
     Raises:
         SourceError, TokenizerError, OSError.
     """
     if not path.exists():
-        write_atomic(path, _train(sources, base, vocab_size, progress).encode())
+        text = _train(sources, base, vocab_size, progress, piece_characters)
+        write_atomic(path, text.encode())
     return load_tokenizer(path, vocab_size=vocab_size)
 
 
 def _train(
-    sources: Mapping[str, SourceSettings], base: Path, vocab_size: int, progress: Progress
+    sources: Mapping[str, SourceSettings],
+    base: Path,
+    vocab_size: int,
+    progress: Progress,
+    piece_characters: int,
 ) -> str:
     samples = []
     for name, source in sources.items():
         with naming(name):
             progress(0.0, f"reading {name}")
-            samples.append(_Sample(source, base, survey(read_documents(source, base))))
+            read = partial(read_documents, source, base, piece_characters=piece_characters)
+            samples.append(_Sample(read, survey(read(), piece_characters=piece_characters)))
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -126,8 +137,7 @@ def _train(
 
 @dataclass(frozen=True)
 class _Sample:
-    source: SourceSettings
-    base: Path
+    documents: Callable[[], Iterator[str]]
     survey: Survey
 
     @property
@@ -135,15 +145,15 @@ class _Sample:
         return min(self.survey.text_bytes, SAMPLE_BYTES)
 
     def read(self) -> Iterator[str]:
-        """Pieces of training documents, picked by hash so that they are spread evenly."""
+        """Pieces of training text, picked by hash so that they are spread evenly."""
         share = SAMPLE_BYTES / self.survey.text_bytes
-        for document in read_documents(self.source, self.base):
-            digest = digest_of(document)
-            if self.survey.is_held_out(digest):
+        for is_held_out, text in chain.from_iterable(map(self.survey.segments, self.documents())):
+            if is_held_out:
                 continue
-            for start in range(0, len(document), PIECE_CHARACTERS):
-                if derive_uniform("piece", digest.hex(), start) < share:
-                    yield document[start : start + PIECE_CHARACTERS]
+            digest = digest_of(text).hex()
+            for start in range(0, len(text), PIECE_CHARACTERS):
+                if derive_uniform("piece", digest, start) < share:
+                    yield text[start : start + PIECE_CHARACTERS]
 
 
 def _sampled_text(samples: Sequence[_Sample], progress: Progress) -> Iterator[str]:

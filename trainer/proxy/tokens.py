@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 from urllib.parse import quote
@@ -12,11 +13,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from trainer.proxy.held_out import Survey, digest_of, survey
+from trainer.proxy.held_out import Survey, survey
 from trainer.proxy.progress import Progress
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.reading import read_file, reading
 from trainer.rundir.sources.documents import naming, read_documents, source_stamp
 
 TokenArray: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
@@ -27,7 +29,7 @@ _BATCH_CHARACTERS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizedSource:
-    """A source as the trainer sees it; each document ends with the separator."""
+    """A source as the trainer sees it; each document, or part of one, ends with the separator."""
 
     name: str
     train: TokenArray
@@ -69,13 +71,14 @@ def tokenize_source(
     vocab_size: int,
     directory: Path,
     progress: Progress,
+    piece_characters: int = 0,
 ) -> TokenizedSource:
     """The source's tokens, from the cache in `directory` (the run's `tokens/`) or made now.
 
     Little-endian uint16, or uint32 where `vocab_size` is over 65,536. While the source's files
     are the same by name, size and time, the cache is taken without reading the text; else the
     text is read and, if it or the tokenizer is another, encoded again. `progress` may raise to
-    give up; a later call starts over.
+    give up; a later call starts over. `piece_characters` is that of `survey`.
 
     Raises:
         SourceError: the source is gone, empty or malformed.
@@ -88,10 +91,14 @@ def tokenize_source(
         index = _read_index(folder, tokenizer.sha256, dtype)
         if index is None or index.stamp != stamp:
             progress(0.0, f"reading {name}")
-            found = survey(read_documents(source, base))
+
+            def documents() -> Iterator[str]:
+                return read_documents(source, base, piece_characters=piece_characters)
+
+            found = survey(documents(), piece_characters=piece_characters)
             if index is None or index.fingerprint != found.fingerprint:
                 work = _Encoding(tokenizer, found, dtype, progress, f"encoding {name}")
-                index = work.write(folder, read_documents(source, base))
+                index = work.write(folder, documents())
             index = replace(index, stamp=stamp)
             _write_index(folder, index)
     train, held_out = index.file_names
@@ -118,7 +125,7 @@ def _file_names(tokenizer: str, fingerprint: str, dtype: str) -> tuple[str, str]
 def _read_index(folder: Path, tokenizer: str, dtype: str) -> _Index | None:
     """The index, if it is of this tokenizer and its files have the sizes that it says."""
     try:
-        index = _Index(**orjson.loads((folder / "index.json").read_bytes()))
+        index = _Index(**orjson.loads(read_file(folder / "index.json")))
         if (index.tokenizer, index.dtype) != (tokenizer, dtype):
             return None
         token_counts = index.train_tokens, index.held_out_tokens
@@ -141,7 +148,8 @@ def _write_index(folder: Path, index: _Index) -> None:
 def _map(path: Path, dtype: str, tokens: int) -> TokenArray:
     if not tokens:  # an empty file can't be mapped
         return np.empty(0, dtype)
-    return np.memmap(path, dtype=dtype, mode="r", shape=(tokens,))
+    with reading(path) as file:
+        return np.memmap(file, dtype=dtype, mode="r", shape=(tokens,))
 
 
 @dataclass(frozen=True)
@@ -184,24 +192,24 @@ class _Encoding:
     ) -> tuple[int, int]:
         counts = [0, 0]
         bytes_done = 0
-        for batch in _batches(documents):
-            encoded = self.tokenizer.encode(batch)
-            for document, ids in zip(batch, encoded, strict=True):
-                is_held_out = self.survey.is_held_out(digest_of(document))
+        segments = chain.from_iterable(map(self.survey.segments, documents))
+        for batch in _batches(segments):
+            encoded = self.tokenizer.encode([text for _, text in batch])
+            for (is_held_out, text), ids in zip(batch, encoded, strict=True):
                 file = held_out if is_held_out else train
                 file.write(np.array([*ids, SEPARATOR_ID], self.dtype).tobytes())
                 counts[is_held_out] += len(ids) + 1
-                bytes_done += len(document.encode())
+                bytes_done += len(text.encode())
             self.progress(min(1.0, bytes_done / self.survey.text_bytes), self.what)
         return counts[0], counts[1]
 
 
-def _batches(documents: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
+def _batches(segments: Iterable[tuple[bool, str]]) -> Iterator[list[tuple[bool, str]]]:
+    batch: list[tuple[bool, str]] = []
     characters = 0
-    for document in documents:
-        batch.append(document)
-        characters += len(document)
+    for segment in segments:
+        batch.append(segment)
+        characters += len(segment[1])
         if characters >= _BATCH_CHARACTERS:
             yield batch
             batch, characters = [], 0

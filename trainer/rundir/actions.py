@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from trainer.rundir.reading import open_regular
+
 
 def log_action(path: Path, action: str, outcome: str, **facts: Any) -> None:
     """Append one line: wall-clock time `t` (seconds), user, host, `action`, `outcome`, facts.
@@ -24,7 +26,7 @@ def log_action(path: Path, action: str, outcome: str, **facts: Any) -> None:
         "outcome": outcome,
         **facts,
     }
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    fd = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follows_links=False)
     try:
         line = orjson.dumps(record, default=str) + b"\n"
         size = os.fstat(fd).st_size

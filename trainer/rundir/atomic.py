@@ -4,6 +4,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from trainer.rundir.reading import open_regular
+
 
 def sync_directory(directory: Path) -> None:
     """Make the names in `directory` durable (a rename is not, until its directory is synced)."""
@@ -16,7 +18,7 @@ def sync_directory(directory: Path) -> None:
 
 def sync_file(path: Path) -> None:
     """Make durable what anybody has written to `path`. Raises `OSError`."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = open_regular(path)
     try:
         os.fsync(fd)
     finally:
@@ -40,6 +42,19 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
         sync_directory(path.parent)
 
 
+def replace_keeping(path: Path, data: bytes, why: str) -> Path | None:
+    """As `write_atomic`, durably; what had the name is kept as `NAME.WHY-1` (-2, …): there."""
+    beside = _write_beside(path, data, durable=True)
+    try:
+        kept = _keep(path, why)
+        beside.replace(path)
+    except OSError:
+        _unlink_quietly(beside)
+        raise
+    sync_directory(path.parent)
+    return kept
+
+
 def create_exclusively(path: Path, data: bytes) -> None:
     """Make `path` with `data`, whole and durable; `FileExistsError` if somebody made it first."""
     beside = _write_beside(path, data, durable=True)
@@ -53,7 +68,7 @@ def create_exclusively(path: Path, data: bytes) -> None:
 def _write_beside(path: Path, data: bytes, *, durable: bool) -> Path:
     beside = path.with_name(f".{path.name.lstrip('.')}.{os.getpid()}.partial")
     try:
-        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        fd = open_regular(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, follows_links=False)
         try:
             write_fully(fd, data)
             if durable:
@@ -64,6 +79,32 @@ def _write_beside(path: Path, data: bytes, *, durable: bool) -> Path:
         _unlink_quietly(beside)
         raise
     return beside
+
+
+def move_aside(path: Path, why: str) -> Path:
+    """Keep what stands under the name as `NAME.WHY-1` (or -2, …); raises `OSError`."""
+    aside = _free_name(path, why)
+    path.rename(aside)
+    return aside
+
+
+def _keep(path: Path, why: str) -> Path | None:
+    """By a second name where that can be: the first is then never without a file."""
+    if not os.path.lexists(path):
+        return None
+    if path.is_file() and not path.is_symlink():
+        aside = _free_name(path, why)
+        with contextlib.suppress(OSError):  # a file system without hard links
+            os.link(path, aside)
+            return aside
+    return move_aside(path, why)
+
+
+def _free_name(path: Path, why: str) -> Path:
+    number = 1
+    while os.path.lexists(aside := path.with_name(f"{path.name}.{why}-{number}")):
+        number += 1
+    return aside
 
 
 def write_fully(fd: int, data: bytes | memoryview) -> None:

@@ -14,8 +14,9 @@ import orjson
 import tomlkit
 
 from trainer.rundir.atomic import sync_directory, write_atomic
-from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
 from trainer.rundir.checkpoints.cloning import clone_file, digest_of
+from trainer.rundir.checkpoints.coverage import own_checkpoints
 from trainer.rundir.config.policy_change import PolicyChange, apply_change
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import Settings
@@ -23,10 +24,15 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, SettingsError
 from trainer.rundir.pivot.journal import HoldMode, refuse_if_half_done, request_pivot
 from trainer.rundir.pivot.stages import archive, commit, hold, restart, retire
+from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_file import Record, RecordArray, canonical, load_records
 from trainer.rundir.sources.documents import PYTHON
 
-_FIXED = ("model", "preset")
+_FIXED = {
+    "model": "is part of the weights' shape",
+    "preset": "is part of the weights' shape",
+    "rules": "are those that the weights were trained by",
+}
 _BY_POLICY = ("sources", "policy")
 
 
@@ -90,7 +96,7 @@ def make_fork(
     try:
         _fill(staging, run, base, phase, anchor_sources(text, run.path), settings, t)
         if change is not None:
-            _pivot(staging, change, t)
+            _pivot(staging, base, change, t)
         sync_directory(staging.path)
         staging.path.rename(fork.path)
     except BaseException:
@@ -106,7 +112,7 @@ def set_settings(text: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
         section, _, key = name.partition(".")
         if section in _FIXED:
-            raise SettingsError(f"{name}: is part of the weights' shape; a fork keeps it")
+            raise SettingsError(f"{name}: {_FIXED[section]}; a fork keeps its parent's")
         if section in _BY_POLICY:
             raise SettingsError(f"{name}: sources and policy of a fork change by a policy file")
         if key and section not in document:
@@ -158,7 +164,7 @@ def _boundary(run: RunDirectory, phase: int) -> int:
     path = run.phase_archive(phase) / run.pivot.name
     path = path if path.exists() else run.pivot  # of a pivot whose first step is waited for
     try:
-        return int(orjson.loads(path.read_bytes())["held"]["step"])
+        return int(orjson.loads(read_file(path))["held"]["step"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HistoryError(f"{path}: the boundary of phase {phase} can't be read") from error
 
@@ -166,16 +172,18 @@ def _boundary(run: RunDirectory, phase: int) -> int:
 def _settings_text(run: RunDirectory, phase: int) -> str:
     is_current = phase == run.current_phase()
     path = run.settings if is_current else run.phase_archive(phase) / run.settings.name
-    return path.read_text(encoding="utf-8")
+    return read_file(path).decode()
 
 
 def _checkpoint(run: RunDirectory, step: int, settings: Settings) -> Checkpoint:
     n_params = None if settings.trainer.command else settings.model.n_params
-    checkpoints = list_checkpoints(run.path, n_params).checkpoints
-    for checkpoint in checkpoints:
-        if checkpoint.step == step:
-            return checkpoint
-    nearest = min(checkpoints, key=lambda found: abs(found.step - step), default=None)
+    inventory = own_checkpoints(run, n_params)
+    if found := inventory.at(step):
+        return found
+    skipped = {skip.path.name: skip.reason for skip in inventory.skipped}
+    if reason := skipped.get(checkpoint_name(step)):
+        raise SettingsError(f"{run.path / checkpoint_name(step)}: not this run's: {reason}")
+    nearest = min(inventory.checkpoints, key=lambda found: abs(found.step - step), default=None)
     hint = "there is none yet" if nearest is None else f"the nearest is {nearest.step}"
     raise SettingsError(f"{run.path}: no checkpoint of step {step}; {hint}")
 
@@ -262,7 +270,7 @@ def _check_audited(base: Checkpoint, sha256: str, samples: list[Record]) -> None
 
 def _lineage(run: RunDirectory) -> tuple[Base, ...]:
     try:
-        written = orjson.loads(run.fork.read_bytes())["lineage"]
+        written = orjson.loads(read_file(run.fork))["lineage"]
         return tuple(Base(**entry) for entry in written)
     except FileNotFoundError:
         return ()
@@ -270,10 +278,9 @@ def _lineage(run: RunDirectory) -> tuple[Base, ...]:
         raise HistoryError(f"{run.fork}: the lineage can't be read: {error}") from error
 
 
-def _pivot(fork: RunDirectory, change: PolicyChange, t: float) -> None:
+def _pivot(fork: RunDirectory, base: Checkpoint, change: PolicyChange, t: float) -> None:
     """A pivot of the fork before it ever starts: nobody else knows the directory yet."""
-    newest = list_checkpoints(fork.path, None).checkpoints[-1]
-    text = apply_change(fork.settings.read_text(encoding="utf-8"), change)
-    pivot = request_pivot(fork, text, mode=HoldMode.NOW, note=change.note, step=newest.step, t=t)
-    pivot = archive(fork, hold(fork, pivot, newest, t), t)
+    text = apply_change(read_file(fork.settings).decode(), change)
+    pivot = request_pivot(fork, text, mode=HoldMode.NOW, note=change.note, step=base.step, t=t)
+    pivot = archive(fork, hold(fork, pivot, base, t), t)
     retire(fork, restart(fork, commit(fork, pivot, t), t))

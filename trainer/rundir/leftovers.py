@@ -6,7 +6,9 @@ from pathlib import Path
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
 
-_TRAINERS_OWN = re.compile(r"\.(checkpoint|(state|loss|samples|tokenizer)\.json\S*)\.partial")
+_TRAINERS_OWN = re.compile(
+    r"\.(checkpoint|(state|loss|samples|tokenizer)\.json\S*|trainer\.lock\S*)\.partial"
+)
 _ANYONES = re.compile(r"\.(run\.toml|pivot\.json)\.([0-9]+)\.partial")
 """Also written by who has no lock (a pivot is requested while the trainer runs): with their pid."""
 

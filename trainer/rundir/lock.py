@@ -4,8 +4,13 @@ The lock is an open-file-description lock (`F_OFD_SETLK`): it ends with the last
 the file open, however that ends, and anyone can ask who holds it without taking it for a moment
 (a console that looked by locking could make a starting trainer believe that another one lives).
 The pid, start time and host written in the file only say whom to signal.
+
+A file can lose its name while it is locked, so the directory is locked, too: shared, since the
+kernel gives no other lock of this kind on a directory. It says that a trainer lives where
+`trainer.lock` no longer does, and the live trainer puts that back (`TrainerLock.keep`).
 """
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -16,11 +21,15 @@ from pathlib import Path
 
 import orjson
 
-from trainer.rundir.atomic import write_fully
+from trainer.rundir.atomic import move_aside, write_fully
 from trainer.rundir.outcomes import LockedError
+from trainer.rundir.reading import NotRegularError, open_regular
 
 LOCK_VARIABLE = "ANDREA_LOCK_FD"
 """Environment: the descriptor by which a launcher locked `trainer.lock` for its child."""
+
+_CONTESTED_SECONDS = 5.0
+"""Longer than anybody needs to see that the directory is held, and to give up."""
 
 _FLOCK = struct.Struct("hhqqi4x")  # struct flock of 64-bit Linux: type, whence, start, len, pid
 
@@ -90,16 +99,36 @@ class TrainerLock:
         `pid` 0: for a child that will inherit the descriptor and can't lock by itself; whom it
         belongs to is written by `hand_to`. On any `OSError` (a full disk) the lock is free again.
         """
-        self._fd = _inherited(path) or os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._path = path
+        self._pid = os.getpid() if pid is None else pid
+        self._contested_since: float | None = None
+        self._directory_fd = _open_directory(path.parent)
         try:
-            fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _request(fcntl.F_WRLCK))
-            self.hand_to(os.getpid() if pid is None else pid)
+            inherited = _inherited(path)
+            self._fd = _open(path) if inherited is None else inherited
+        except OSError:
+            os.close(self._directory_fd)
+            raise
+        try:
+            _lock(self._fd, fcntl.F_WRLCK)
+            # The launcher, which locked the file for this process, may hold the directory still.
+            self._lock_directory(is_shared=inherited is not None)
+            self.hand_to(self._pid)
         except BlockingIOError:
-            os.close(self._fd)
+            self.release()
             raise LockedError(f"{path.parent}: {_describe(holder_of(path))}") from None
         except OSError:
-            os.close(self._fd)
+            self.release()
             raise
+        self._known = os.fstat(self._fd)
+
+    def _lock_directory(self, *, is_shared: bool) -> None:
+        """Looked at before, so that whoever is refused never holds it, and after, for a race."""
+        if not is_shared and _is_locked(self._directory_fd):
+            raise BlockingIOError
+        _lock(self._directory_fd, fcntl.F_RDLCK)
+        if not is_shared and _is_locked(self._directory_fd):
+            raise BlockingIOError
 
     def hand_to(self, pid: int) -> None:
         """Write that process `pid`, which has the descriptor too, is the one to signal."""
@@ -108,11 +137,96 @@ class TrainerLock:
         write_fully(self._fd, identity_of(pid))
 
     def fileno(self) -> int:
+        """Of `trainer.lock`."""
         return self._fd
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """What a child has to inherit to hold the run as well: of file and directory."""
+        return self._fd, self._directory_fd
+
+    def keep(self) -> str:
+        """Have `trainer.lock` be the file that is locked; what was wrong, in words, else empty.
+
+        One look where nothing is. A lock that lost its name is made anew, a file without a lock
+        is taken. Raises `LockedError` where another trainer has locked the run, `OSError`.
+        """
+        try:
+            found = self._path.lstat()
+        except FileNotFoundError:
+            return self._make_anew("was removed")
+        if os.path.samestat(found, self._known):
+            self._contested_since = None
+            return ""
+        try:
+            return self._take_found()
+        except NotRegularError as stranger:
+            move_aside(self._path, "foreign")
+            return self._make_anew(stranger.strerror or str(stranger))
+        except FileNotFoundError:
+            return self._make_anew("was removed")
+
+    def _make_anew(self, what: str) -> str:
+        """Locked before it has the name: nobody can find it free."""
+        beside = self._path.with_name(f".{self._path.name}.{os.getpid()}.partial")
+        beside.unlink(missing_ok=True)
+        fd = open_regular(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, follows_links=False)
+        try:
+            _lock(fd, fcntl.F_WRLCK)
+            write_fully(fd, identity_of(self._pid))
+            with contextlib.suppress(FileExistsError):  # somebody was quicker: the next look's
+                os.link(beside, self._path)
+        except OSError:
+            os.close(fd)
+            raise
+        finally:
+            beside.unlink(missing_ok=True)
+        self._change_to(fd)
+        return what
+
+    def _take_found(self) -> str:
+        fd = open_regular(self._path, os.O_RDWR, follows_links=False)
+        try:
+            _lock(fd, fcntl.F_WRLCK)
+        except BlockingIOError:
+            os.close(fd)
+            return self._contested()
+        except OSError:
+            os.close(fd)
+            raise
+        self._change_to(fd)
+        self.hand_to(self._pid)
+        return "was replaced by another file"
+
+    def _contested(self) -> str:
+        """Whoever asks for the lock and is refused has it for a moment; a trainer keeps it."""
+        now = time.monotonic()
+        self._contested_since = self._contested_since or now
+        if _is_locked(self._directory_fd) or now - self._contested_since > _CONTESTED_SECONDS:
+            raise LockedError(
+                f"{self._path}: was removed, and another trainer has locked a new one: this one"
+                " ends, so that no two train the run"
+            )
+        return "was removed, and another process has locked a new one"
+
+    def _change_to(self, fd: int) -> None:
+        os.close(self._fd)
+        self._fd, self._known = fd, os.fstat(fd)
 
     def release(self) -> None:
         """Give the run free before the process ends."""
-        os.close(self._fd)
+        try:
+            os.close(self._directory_fd)
+        finally:
+            os.close(self._fd)
+
+
+def _open_directory(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _open(path: Path) -> int:
+    return open_regular(path, os.O_RDWR | os.O_CREAT, follows_links=False)
 
 
 def _inherited(path: Path) -> int | None:
@@ -140,16 +254,39 @@ def identity_of(pid: int) -> bytes:
 def holder_of(path: Path) -> Holder | None:
     """Who holds the run; `None` if nobody does. Takes no lock. Raises `OSError` but for absence."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return _holder_of_file(path) or _holder_of_directory(path.parent)
     except FileNotFoundError:
-        return None
+        return _holder_of_directory(path.parent)
+
+
+def _holder_of_file(path: Path) -> Holder | None:
+    fd = open_regular(path, follows_links=False)
     try:
-        answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _request(fcntl.F_WRLCK))
-        if _FLOCK.unpack(answer)[0] == fcntl.F_UNLCK:
-            return None
-        return _parse_holder(os.pread(fd, 4096, 0))
+        return _parse_holder(os.pread(fd, 4096, 0)) if _is_locked(fd) else None
     finally:
         os.close(fd)
+
+
+def _holder_of_directory(directory: Path) -> Holder | None:
+    """Somebody, where a trainer lives whose `trainer.lock` has lost its name."""
+    try:
+        fd = _open_directory(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        return _unnamed() if _is_locked(fd) else None
+    finally:
+        os.close(fd)
+
+
+def _lock(fd: int, kind: int) -> None:
+    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _request(kind))
+
+
+def _is_locked(fd: int) -> bool:
+    """Whether another open file description holds a lock of any kind on it."""
+    answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _request(fcntl.F_WRLCK))
+    return bool(_FLOCK.unpack(answer)[0] != fcntl.F_UNLCK)
 
 
 def _request(kind: int) -> bytes:
@@ -168,7 +305,11 @@ def _parse_holder(data: bytes) -> Holder:
             pid_namespace=int(written.get("pid_namespace", 0)),
         )
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-        return Holder(pid=0, start_time=0, host=socket.gethostname(), boot_id=boot_id())
+        return _unnamed()
+
+
+def _unnamed() -> Holder:
+    return Holder(pid=0, start_time=0, host=socket.gethostname(), boot_id=boot_id())
 
 
 def _describe(holder: Holder | None) -> str:

@@ -49,6 +49,10 @@ class SettingsError(RunError, ValueError):
     exit_code = Exit.USAGE
 
 
+class SourceError(SettingsError):
+    """A source that can't be used: what is wrong, where, and what to do."""
+
+
 class HistoryError(RunError):
     """A file of the run directory contradicts the contract in a way that needs a person."""
 

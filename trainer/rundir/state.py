@@ -14,6 +14,7 @@ import orjson
 
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.memory import Memory
+from trainer.rundir.reading import read_file
 
 DOING = (
     "starting",
@@ -45,6 +46,15 @@ class ArmState:
     tokens: int = 0
     """Tokens that this arm's batches held in this phase."""
     available: bool = True
+
+    @property
+    def held_at(self) -> str:
+        """`cap` or `floor`, where that gives the arm its weight and not what it has earned."""
+        if not self.pulls or self.weight is None:
+            return ""
+        if self.cap is not None and self.weight >= self.cap:
+            return "cap"
+        return "floor" if self.floor and self.weight <= self.floor else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +138,7 @@ def write_state(path: Path, state: State) -> None:
 def read_state(path: Path) -> State | None:
     """The state on file; `None` if there is none or it is no JSON object."""
     try:
-        written = orjson.loads(path.read_bytes())
+        written = orjson.loads(read_file(path))
     except (OSError, orjson.JSONDecodeError):
         return None
     return tolerant(State, written) if isinstance(written, dict) else None

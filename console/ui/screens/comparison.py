@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.reactive import reactive
@@ -12,6 +12,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from console import formatting
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 from console.ui.theme import DIM
 from console.ui.widgets.audit_lines import (
     PARTS,
@@ -50,11 +52,7 @@ class AuditText(LineView):
 class ComparisonScreen(ModalScreen[None]):
     """Walks through the audits with left and right; the newer of the pair is the chosen one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "walk(-1)", "Older", id="compare.older", tooltip="The pair before"),
-        Binding("right", "walk(1)", "Newer", id="compare.newer", tooltip="The pair after"),
-        Binding("escape,q,enter", "dismiss", "Close", id="compare.close", tooltip="Back"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.AUDITS)
 
     index: reactive[int] = reactive(0, init=False)
 

@@ -5,13 +5,15 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.reactive import reactive
 from textual.screen import Screen
 
 from console.chart import step_marks as marks
 from console.chart.plot import ChartData
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 from console.ui.screens.comparison import ComparisonScreen
 from console.ui.widgets.bandit import BanditPane
 from console.ui.widgets.checkpoints import CheckpointsPane
@@ -39,40 +41,22 @@ class Dashboard(Screen[None]):
         (30, "-tall"),
     ]
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *(
-            Binding(
-                str(number),
-                f"choose({number - 1})",
-                name.capitalize(),
-                show=False,
-                id=f"pane.{name}",
-                tooltip=f"Go to the {name} pane",
-            )
-            for number, name in enumerate(PANES, start=1)
-        ),
-        Binding(
-            "tab", "walk(1)", "Next pane", show=False, id="pane.next", tooltip="Go to the next pane"
-        ),
-        Binding(
-            "shift+tab",
-            "walk(-1)",
-            "Pane before",
-            show=False,
-            id="pane.before",
-            tooltip="Go one back",
-        ),
-        Binding(
-            "z", "zoom", "Zoom", id="pane.zoom", tooltip="This pane alone, or all if there is room"
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.PANES)
 
     chosen: reactive[int] = reactive(0)
     is_zoomed: reactive[bool] = reactive(False)
 
-    def __init__(self, *, clock: Callable[[], float] = time.time, is_read_only: bool = False):
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.time,
+        offers: Callable[[str], bool] = lambda _: True,
+        is_read_only: bool = False,
+    ) -> None:
+        """`offers`: whether an action, by its id, can be done now."""
         super().__init__()
         self._clock = clock
+        self._offers = offers
         self._is_read_only = is_read_only
         self._glance: Glance | None = None
 
@@ -87,7 +71,7 @@ class Dashboard(Screen[None]):
             yield BanditPane(id="bandit")
             yield CheckpointsPane(id="checkpoints", clock=self._clock)
             yield LogPane(id="log")
-        yield KeyLine(is_read_only=self._is_read_only)
+        yield KeyLine(offers=self._offers)
 
     def on_mount(self) -> None:
         self.watch(self.app, "glance", self._show)

@@ -1,35 +1,18 @@
-"""Help: every key of every screen, from the bindings themselves."""
+"""Help: every key of every part of the console, from the table of actions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.dom import DOMNode
 from textual.screen import ModalScreen
 
-from console.ui.keys import CHANGING, READ_ONLY_WORDS
-from console.ui.screens.comparison import ComparisonScreen
-from console.ui.screens.dashboard import Dashboard
-from console.ui.screens.fork.compare import CompareScreen
-from console.ui.screens.fork.fork import ForkScreen
-from console.ui.screens.pivot.policy import SourceForm
-from console.ui.screens.pivot.policy_table import PolicyTable
-from console.ui.screens.pivot.progress import ProgressScreen
-from console.ui.screens.pivot.wizard import WizardScreen
-from console.ui.screens.quit_dialog import QuitDialog
-from console.ui.screens.thin_dialog import ThinDialog
+from console.operations.actions import Action, Place, actions_at
+from console.ui.keys import binding_of, bindings_at
 from console.ui.theme import ACCENT, DIM
-from console.ui.widgets.checkpoints import CheckpointsPane
-from console.ui.widgets.choices import Choices
 from console.ui.widgets.line_view import LineView
-from console.ui.widgets.loss_chart import LossChart
-from console.ui.widgets.samples import SamplesPane
 from console.ui.widgets.text import left
-
-Section = tuple[str, type[DOMNode]]
-"""A title and whose keys stand below it."""
 
 _KEY_CELLS = 14
 _NAME_CELLS = 14
@@ -38,72 +21,40 @@ _NAME_CELLS = 14
 class HelpScreen(ModalScreen[None]):
     """A list of keys in sections, one a part of the console."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,q", "dismiss", "Close", id="help.close", tooltip="Close")
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.HELP)
 
-    def __init__(self, sections: Sequence[Section], *, is_read_only: bool = False) -> None:
+    def __init__(self, *, is_read_only: bool = False) -> None:
         super().__init__()
-        self._sections = sections
-        self._hidden = CHANGING if is_read_only else frozenset()
-        self._words = READ_ONLY_WORDS if is_read_only else {}
+        self._is_read_only = is_read_only
 
     def compose(self) -> ComposeResult:
         yield LineView(id="help")
 
     def on_mount(self) -> None:
-        lines = [line for title, owner in self._sections for line in self._section(title, owner)]
+        places = [place for place in Place if not (self._is_read_only and place.is_steering)]
+        lines = [line for place in places for line in self._section(place)]
         view = self.query_one(LineView)
         view.show_titles("Keys")
         view.styles.max_height = len(lines) + view.styles.gutter.height
         view.show_lines(len(lines), lines.__getitem__)
 
-    def _section(self, title: str, owner: type[DOMNode]) -> Iterable[Content]:
-        yield Content.styled(title, "bold")
-        for binding in own_bindings(owner):
-            if binding.id in self._hidden:
+    def _section(self, place: Place) -> Iterable[Content]:
+        yield Content.styled(place.value, "bold")
+        for action in actions_at(place):
+            if self._is_read_only and action.changes_run:
                 continue
-            # Two keys that look the same (`+` with and without shift) are one to a person.
-            names = dict.fromkeys(self.app.get_key_display(each) for each in _single(binding))
-            keys = " ".join(names)
             yield Content.assemble(
-                (f"  {left(keys, _KEY_CELLS)}", ACCENT),
-                left(binding.description, _NAME_CELLS),
-                (self._words.get(binding.id or "", binding.tooltip), DIM),
+                (f"  {left(self._keys(action), _KEY_CELLS)}", ACCENT),
+                left(action.title, _NAME_CELLS),
+                (self._description(action), DIM),
             )
         yield Content()
 
+    def _description(self, action: Action) -> str:
+        less = action.read_only_description if self._is_read_only else ""
+        return less or action.description
 
-WATCHING: tuple[Section, ...] = (
-    ("Panes", Dashboard),
-    ("Loss chart", LossChart),
-    ("Samples", SamplesPane),
-    ("Checkpoints", CheckpointsPane),
-    ("Lines of text", LineView),
-    ("Two audits", ComparisonScreen),
-    ("Help", HelpScreen),
-)
-"""What has keys of its own and changes nothing, with a title; the app adds itself."""
-
-STEERING: tuple[Section, ...] = (
-    ("Quit dialog", QuitDialog),
-    ("Pivot wizard", WizardScreen),
-    ("Arms in the wizard", PolicyTable),
-    ("Source to add", SourceForm),
-    ("Pivot under way", ProgressScreen),
-    ("Audit fork", ForkScreen),
-    ("Two runs", CompareScreen),
-    ("Choices", Choices),
-    ("Thin dialog", ThinDialog),
-)
-"""What a read-only console never shows."""
-
-
-def own_bindings(owner: type[DOMNode]) -> list[Binding]:
-    """The bindings that this class itself adds."""
-    declared: Iterable[BindingType] = owner.__dict__.get("BINDINGS", [])
-    return [binding for binding in declared if isinstance(binding, Binding)]
-
-
-def _single(binding: Binding) -> list[Binding]:
-    return list(Binding.make_bindings([binding]))
+    def _keys(self, action: Action) -> str:
+        bindings = Binding.make_bindings([binding_of(action)])
+        # Two keys that look the same (`+` with and without shift) are one to a person.
+        return " ".join(dict.fromkeys(self.app.get_key_display(each) for each in bindings))

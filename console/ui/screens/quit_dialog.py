@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -15,6 +15,8 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from console import formatting
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 from console.ui.screens.framed import put
 from console.ui.screens.guarded import GuardedScreen
 from console.ui.theme import ACCENT, AMBER, DIM, GOOD
@@ -50,18 +52,7 @@ class QuitDialog(GuardedScreen):
     # Textual declares it as an instance variable.
     VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k,shift+tab", "move(-1)", "Up", id="quit.up", tooltip="The choice above"),
-        Binding("down,j,tab", "move(1)", "Down", id="quit.down", tooltip="The choice below"),
-        Binding("enter", "choose", "Choose", id="quit.choose", tooltip="Do what is marked"),
-        Binding(
-            "escape",
-            "cancel",
-            "Cancel",
-            id="quit.cancel",
-            tooltip="Close the dialog; the run isn't touched",
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.QUIT)
 
     class StopChosen(Message):
         """The operator chose to stop the trainer."""

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
 from console import formatting
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 from console.ui.screens.framed import FramedScreen
 from console.ui.theme import AMBER, DIM
 from console.ui.widgets.choices import Choice, Choices
@@ -26,11 +28,7 @@ _CHOICES = (
 class ThinDialog(FramedScreen):
     """Quiet at first; Cancel is marked at the beginning."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Cancel", id="thin.cancel", tooltip="Close; nothing goes"),
-        Binding("pageup", "scroll(-1)", "Page up", id="thin.page_up", tooltip="Steps before"),
-        Binding("pagedown", "scroll(1)", "Page down", id="thin.page_down", tooltip="More steps"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.THIN)
 
     class DeletionChosen(Message):
         """The operator chose to delete what the plan lets go."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from console import formatting
-from console.formatting import escape_control
 from console.ui.theme import DIM, GOOD, RED
 from console.ui.widgets.text import foreign
 from console.view.run_view import Audit
+from trainer.rundir.names import escape_control
 
 LOW_SCORE = 30.0
 """Under this a coherence score counts against the run (the contract's default threshold)."""

@@ -18,6 +18,7 @@ _COLUMNS: Columns = (
     ("pulls", 8),
     ("prob", 8),
     ("weight", 7),
+    ("held at", 8),
     ("reward", 7),
     ("floor", 6),
     ("cap", 6),
@@ -34,8 +35,7 @@ class BanditPane(LineView):
     def show(self, view: RunView) -> None:
         """Show this view's arms and zombies."""
         self._view = (view.arms, view.zombies)
-        zombies = len(view.zombies)
-        self.show_titles("3 bandit", f"{zombies} zombie{'s' * (zombies > 1)}" if zombies else "")
+        self.show_titles("3 bandit", title_of(view.arms, len(view.zombies)))
         self._draw()
 
     def on_resize(self) -> None:
@@ -44,6 +44,16 @@ class BanditPane(LineView):
     def _draw(self) -> None:
         lines = bandit_lines(*self._view, width=self.line_width)
         self.show_lines(len(lines), lines.__getitem__)
+
+
+def title_of(arms: Sequence[ArmRow], zombies: int) -> str:
+    """What is to be known of all arms: how many are dead, and whether the bandit is."""
+    live = [arm.state for arm in arms if arm.state.available]
+    is_fixed = len(live) > 1 and all(arm.held_at for arm in live)
+    words = ["every arm held at a bound: rewards change nothing"] if is_fixed else []
+    if zombies:
+        words.append(f"{zombies} zombie{'s' * (zombies > 1)}")
+    return ", ".join(words)
 
 
 def bandit_lines(arms: Sequence[ArmRow], zombies: Sequence[Zombie], *, width: int) -> list[Content]:
@@ -68,6 +78,7 @@ def _arm_line(arm: ArmRow, columns: Columns, name_cells: int, *, has_bar: bool) 
         "pulls": formatting.steps(state.pulls),
         "prob": formatting.percent(state.probability, 1),
         "weight": formatting.number(state.weight, 3),
+        "held at": state.held_at,
         "reward": formatting.number(state.ema_reward, 3),
         "floor": formatting.number(state.floor, 2),
         "cap": formatting.number(state.cap, 2),

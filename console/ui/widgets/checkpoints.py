@@ -7,13 +7,15 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.style import Style
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import var
 from textual.strip import Strip
 
 from console import formatting
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 from console.ui.theme import ACCENT, DIM, RED
 from console.ui.widgets.audit_lines import score_style
 from console.ui.widgets.line_view import LineView
@@ -39,36 +41,7 @@ Row = CheckpointRow | Skipped
 class CheckpointsPane(LineView):
     """A list with a cursor; its first line is the heading."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "enter",
-            "compare",
-            "Compare",
-            key_display="Enter",
-            id="checkpoints.compare",
-            tooltip="Show its audit beside the one before",
-        ),
-        Binding(
-            "f",
-            "fork",
-            "Fork",
-            id="checkpoints.fork",
-            tooltip="Two branches from it, to see which is better",
-        ),
-        Binding(
-            "t",
-            "thin",
-            "Thin",
-            id="checkpoints.thin",
-            tooltip="Preview a thinning; asks before it deletes",
-        ),
-        Binding("up,k", "move(-1)", "Up", show=False, id="checkpoints.up", tooltip="Newer"),
-        Binding("down,j", "move(1)", "Down", show=False, id="checkpoints.down", tooltip="Older"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="checkpoints.page_up"),
-        Binding("pagedown", "page(1)", "Page down", show=False, id="checkpoints.page_down"),
-        Binding("home,g", "move_to(0)", "Newest", show=False, id="checkpoints.home"),
-        Binding("end,G", "move_to(-1)", "Oldest", show=False, id="checkpoints.end"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.CHECKPOINTS)
 
     class Chosen(Message):
         """The operator asked for this checkpoint's audit."""

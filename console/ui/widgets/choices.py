@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Static
 
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 from console.ui.theme import ACCENT, DIM
 from console.ui.widgets.in_sight import TOO_SMALL, is_seen
 
@@ -28,11 +30,7 @@ class Choice:
 class Choices(Static, can_focus=True):
     """Arrows mark, Enter chooses; the first is marked at the beginning."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", id="choices.up", tooltip="The choice above"),
-        Binding("down,j", "move(1)", "Down", id="choices.down", tooltip="The choice below"),
-        Binding("enter", "choose", "Choose", id="choices.choose", tooltip="Do what is marked"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.CHOICES)
 
     class Chosen(Message):
         """Enter was pressed on a choice."""

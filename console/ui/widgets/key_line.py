@@ -3,13 +3,14 @@
 Where there is no room for all, the last are left out: help, which is never, tells them.
 """
 
+from collections.abc import Callable
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from console.ui.keys import CHANGING
 from console.ui.theme import ACCENT
 from console.ui.widgets.text import Piece, line
 
@@ -26,9 +27,10 @@ class KeyLine(Static):
     }
     """
 
-    def __init__(self, *, is_read_only: bool = False) -> None:
+    def __init__(self, *, offers: Callable[[str], bool]) -> None:
+        """`offers`: whether an action, by its id, can be done now."""
         super().__init__(markup=False)
-        self._hidden = CHANGING if is_read_only else frozenset()
+        self._offers = offers
 
     def compose(self) -> ComposeResult:
         self.screen.bindings_updated_signal.subscribe(self, self._draw)
@@ -52,7 +54,7 @@ class KeyLine(Static):
             self.update(fitting)
 
     def _is_offered(self, binding: Binding) -> bool:
-        return binding.show and binding.id not in self._hidden
+        return binding.show and (binding.id is None or self._offers(binding.id))
 
     def _key(self, binding: Binding, rank: int) -> Piece:
         key = self.app.get_key_display(binding)

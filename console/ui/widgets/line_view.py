@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
+
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 
 LineMaker = Callable[[int], Content]
 
@@ -26,14 +29,7 @@ class LineView(ScrollView, can_focus=True):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll_up", "Up", show=False, id="lines.up", tooltip="One line up"),
-        Binding("down,j", "scroll_down", "Down", show=False, id="lines.down", tooltip="One down"),
-        Binding("pageup", "page_up", "Page up", show=False, id="lines.page_up"),
-        Binding("pagedown", "page_down", "Page down", show=False, id="lines.page_down"),
-        Binding("home,g", "scroll_home", "First line", show=False, id="lines.home"),
-        Binding("end,G", "scroll_end", "Last line", show=False, id="lines.end"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.LINES)
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)

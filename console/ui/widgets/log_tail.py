@@ -2,10 +2,10 @@
 
 from textual.content import Content
 
-from console.formatting import escape_control
 from console.ui.theme import DIM
 from console.ui.widgets.line_view import LineView
 from console.view.run_view import RunView
+from trainer.rundir.names import escape_control
 
 
 class LogPane(LineView):

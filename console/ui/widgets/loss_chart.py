@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -17,6 +17,8 @@ from console.chart.axis import Scale
 from console.chart.cell_rows import Ink, Row
 from console.chart.glyphs import Glyphs, choose_glyphs
 from console.chart.plot import ChartData, Look, draw
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 
 WINDOWS: tuple[int | None, ...] = (None, 10_000, 1_000, 100)
 """The windows to choose from, in steps, widest first; None is the whole history."""
@@ -39,31 +41,7 @@ class LossChart(Widget, can_focus=True):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "l",
-            "toggle_scale",
-            "Scale",
-            id="chart.scale",
-            tooltip="Show the loss on a log or a linear axis",
-        ),
-        Binding(
-            "plus,equals_sign",
-            "narrow",
-            "Narrower",
-            key_display="+",
-            id="chart.narrow",
-            tooltip="Show the last 10,000, 1,000 or 100 steps",
-        ),
-        Binding(
-            "minus",
-            "widen",
-            "Wider",
-            key_display="-",
-            id="chart.widen",
-            tooltip="Show more steps, up to the whole run",
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.CHART)
 
     data: reactive[ChartData] = reactive(ChartData, repaint=False)
     look: reactive[Look] = reactive(Look, repaint=False)

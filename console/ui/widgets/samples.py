@@ -2,11 +2,13 @@
 
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.reactive import var
 
 from console import formatting
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 from console.ui.theme import ACCENT, DIM
 from console.ui.widgets.audit_lines import parts_content, score_content, text_lines
 from console.ui.widgets.line_view import LineView
@@ -17,11 +19,7 @@ from console.view.run_view import Audit, RunView
 class SamplesPane(LineView):
     """Shows one audit; stays with the newest until the operator walks back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "older", "Older", id="samples.older", tooltip="The sample before this"),
-        Binding("right", "newer", "Newer", id="samples.newer", tooltip="The sample after this"),
-        Binding("n", "newest", "Newest", id="samples.newest", tooltip="Stay with the newest"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.SAMPLES)
 
     audits: var[tuple[Audit, ...]] = var(())
     chosen: var[tuple[int, float | None] | None] = var(None)

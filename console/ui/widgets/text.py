@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
-from console.formatting import escape_control
+from trainer.rundir.names import escape_control
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 

@@ -318,17 +318,18 @@ async def test_reasons_to_look_come_at_once_until_all_is_read(
     await reasons.aclose()
 
 
-def test_a_run_that_goes_away_and_comes_back_is_a_state(
+def test_a_run_that_goes_away_is_a_state_and_another_in_its_place_is_not_taken_for_it(
     follower: Follower, run: RunDirectory, losses: RecordArray
 ) -> None:
     losses.append(record(1))
     follower.look()
     shutil.rmtree(run.path)
     view = follower.look()
-    assert (view.status.word, view.n_records, view.free_bytes) == ("not running", 0, None)
+    assert (view.status.word, view.n_records, view.free_bytes) == ("moved", 1, None)
     run.path.mkdir()
     RecordArray(run.loss).append(record(1))
-    assert follower.look().n_records == 1
+    assert follower.look().status.detail.startswith("another directory is under its name")
+    assert Follower(run).look().n_records == 1
 
 
 def test_a_killed_trainer_is_dead_with_its_signal(run: RunDirectory, start: Start) -> None:

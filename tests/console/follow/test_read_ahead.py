@@ -35,14 +35,16 @@ def test_what_a_child_read_is_what_this_process_would_have_read_and_goes_on(tmp_
     assert follower.series.view().loss.tolist() == straight.series.view().loss.tolist()
 
 
-def test_a_child_that_dies_leaves_the_reading_to_the_console(tmp_path: Path) -> None:
+def test_a_child_that_dies_leaves_the_reading_to_the_console(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = RunDirectory(tmp_path)
-    os.mkfifo(run.loss)  # the child waits for a writer until it is killed
-    child = ReadAhead(run.loss)
+    with monkeypatch.context() as patch:
+        patch.setattr("console.follow.read_ahead.read_history", lambda _: signal.pause())
+        child = ReadAhead(run.loss)  # waits until it is killed
     os.kill(child.pid, signal.SIGKILL)
     with pytest.raises(EOFError):
         child.take(60.0)
-    run.loss.unlink()
     make_history(run.loss, 3).close()
     follower = Follower(run)
     follower.read_ahead = child

@@ -109,8 +109,8 @@ async def test_a_directory_that_comes_later_goes_and_comes_back_is_watched(
 async def test_where_nothing_can_be_watched_the_tick_goes_on_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, n_before: int
 ) -> None:
-    async def exhausted(*paths: object, **options: object) -> Raw:
-        for _ in range(n_before):
+    async def exhausted(*_: object, **__: object) -> Raw:
+        for _n in range(n_before):
             yield {(2, str(tmp_path / ".loss.json"))}
         raise error
 

@@ -226,6 +226,7 @@ def test_launch_refuses_half_a_pivot_a_finished_run_and_wrong_settings(run: RunD
     done.write_bytes(header + settings.model.n_params.to_bytes(4, "little"))
     with done.open("r+b") as file:
         file.truncate(size)
+    run.loss.write_text('[\n{"step": 1},\n{"step": 2000}\n]\n')
     assert "all 2,000 steps are done" in operations.launch().message
     run.settings.write_text("seed = 'x'")
     assert "seed" in operations.launch().message

@@ -68,6 +68,14 @@ def test_change_names_only_what_is_another(draft: Draft) -> None:
     assert change.note == "why"
 
 
+def test_new_source_begins_at_the_default_of_the_rules_and_keeps_what_is_typed() -> None:
+    newer = draft_of(parse_settings("rules = 2\n" + TOML)).added("letters", LETTERS, "")
+    assert (newer.arms[-1].floor, newer.arms[-1].cap) == ("0", "8")
+    assert change_of(newer).bounds == {}
+    typed = newer.edited("letters", Field.CAP, "1")
+    assert change_of(typed).bounds == {"letters": Bounds(cap=1.0)}
+
+
 @pytest.mark.parametrize("text", ["", ".", "-1", "nan", "inf", "1e999", "x"])
 def test_what_is_no_number_from_0_up_is_a_mistake_at_its_field(draft: Draft, text: str) -> None:
     assert number_in(text) is None

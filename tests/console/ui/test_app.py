@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from console.operations.actions import ACTIONS
 from console.ui.screens.comparison import ComparisonScreen
 from console.ui.screens.dashboard import PANES, Dashboard
-from console.ui.screens.help import STEERING, WATCHING, HelpScreen, own_bindings
+from console.ui.screens.help import HelpScreen
 from console.ui.screens.pivot.wizard import WizardScreen
 from console.ui.screens.quit_dialog import QuitDialog
 from console.ui.widgets.header import Header
@@ -387,19 +388,27 @@ async def test_no_line_of_the_help_is_cut_at_80_columns(is_read_only: bool) -> N
         assert longest <= view.line_width
 
 
-async def test_help_shows_every_binding_of_every_part() -> None:
-    sections = [("", type(Stage().app)), *WATCHING, *STEERING]
-    bindings = [binding for _, owner in sections for binding in own_bindings(owner)]
+async def test_help_shows_every_key_of_the_table() -> None:
+    keyed = [action for action in ACTIONS if action.keys]
     async with Stage().opened(120, 100) as stage:
         await stage.pilot.press("question_mark")
         lines = help_lines(stage)
         await stage.pilot.press("escape")
         assert isinstance(stage.app.screen, Dashboard)
-    assert len(bindings) > 30
-    for binding in bindings:
-        assert binding.description in lines
-        assert binding.tooltip in lines
-        assert binding.id, f"{binding.description} has no id, so no key map can move it"
+    assert len(keyed) > 60
+    for action in keyed:
+        assert action.title in lines
+        assert action.description in lines
+
+
+async def test_a_key_that_the_run_cant_take_says_why() -> None:
+    async with Stage().opened() as stage:
+        await stage.pilot.press("r")
+        assert stage.toasts() == ["the trainer is running"]
+        await stage.becomes(fixed_run.stopped_view())
+        await stage.pilot.press("c")
+        assert stage.toasts()[-1] == "no trainer is running"
+    assert stage.operations.calls == []
 
 
 async def test_panes_are_reached_by_number_and_by_tab_in_any_size() -> None:

@@ -141,6 +141,18 @@ def test_a_file_system_that_cannot_reserve_is_no_error(tmp_path: Path) -> None:
     assert list_checkpoints(tmp_path, N_PARAMS).newest is not None
 
 
+def test_a_whole_checkpoint_with_other_bytes_is_kept_and_told_of(tmp_path: Path) -> None:
+    _save(tmp_path, 1, first=1.0)
+    theirs = (tmp_path / "step_000001.bin").read_bytes()
+    assert _save(tmp_path, 1, first=2.0).aside == tmp_path / "step_000001.bin.rejected-1"
+    kept = files_in(tmp_path)
+    assert kept.pop("step_000001.bin.rejected-1") == theirs
+    assert list(kept) == ["step_000001.bin"]
+    assert kept["step_000001.bin"] != theirs
+    assert _save(tmp_path, 1, first=2.0).aside is None
+    assert len(files_in(tmp_path)) == 2
+
+
 def test_the_rest_of_a_killed_save_is_used_up_by_the_next(tmp_path: Path) -> None:
     (tmp_path / ".checkpoint.partial").write_bytes(b"longer than the next one" * 9)
     _save(tmp_path, 2, first=9.0)
@@ -156,6 +168,18 @@ def test_a_damaged_file_with_the_wanted_name_is_moved_aside(tmp_path: Path) -> N
     kept = files_in(tmp_path)
     assert kept.pop("step_000007.bin") == written.path.read_bytes()
     assert kept == {"step_000007.bin.rejected-1": b"half", "step_000007.bin.rejected-2": b""}
+
+
+def test_whole_file_of_other_bytes_with_the_wanted_name_is_moved_aside_and_its_like_is_not(
+    tmp_path: Path,
+) -> None:
+    written = _save(tmp_path, 7)
+    ours = written.path.read_bytes()
+    other = ours[:-1] + bytes([ours[-1] ^ 1])
+    written.path.write_bytes(other)
+    aside = tmp_path / "step_000007.bin.rejected-1"
+    assert [_save(tmp_path, 7).aside for _ in range(2)] == [aside, None]
+    assert files_in(tmp_path) == {"step_000007.bin": ours, aside.name: other}
 
 
 def test_saves_leave_no_descriptor_open(tmp_path: Path) -> None:
@@ -251,7 +275,7 @@ def test_what_contradicts_itself_is_skipped_with_the_reason_and_stays(
 
 def test_a_folder_with_the_name_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "step_000001.bin").mkdir()
-    assert list_checkpoints(tmp_path, N_PARAMS).skipped[0].reason == "can't be read: Is a directory"
+    assert "is a folder, not a file" in list_checkpoints(tmp_path, N_PARAMS).skipped[0].reason
 
 
 def test_other_names_are_no_checkpoints(tmp_path: Path) -> None:

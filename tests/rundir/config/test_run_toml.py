@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.rundir.config.presets import PRESETS
+from trainer.rundir.config.rules import NEWEST_RULES
 from trainer.rundir.config.run_toml import (
     flat_settings,
     load_settings,
     parse_settings,
     render_new_run,
 )
-from trainer.rundir.config.settings import ArmPolicy, SourceSettings
+from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.outcomes import SettingsError
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -33,7 +34,7 @@ def test_a_silent_file_is_the_demo() -> None:
             "train.batch_token = 1",
             "train.batch_token: no such setting; did you mean train.batch_tok",
         ),
-        ("zzz = 1", "zzz: no such setting; known: preset, seed, model"),
+        ("zzz = 1", "zzz: no such setting; known: preset, rules, seed, model"),
         ('[sources.a]\npath = "x"\nfiel = "y"', "sources.a.fiel: .* did you mean sources.a.field?"),
         ("policy.stdlib-doc.cap = 1", "policy.stdlib-doc: no such source; did you .*stdlib-docs?"),
         (
@@ -131,9 +132,10 @@ def test_a_new_file_has_every_setting_in_sight_and_means_the_preset(preset: str)
     sources = {"mine": SourceSettings(path="/text/*.txt")}
     text = render_new_run(preset, sources, ("./engine", "--fast"))
     settings = parse_settings(text)
-    silent = parse_settings(f'preset = "{preset}"')
+    silent = parse_settings(f'preset = "{preset}"\nrules = {NEWEST_RULES}')
     assert settings.trainer.command == ("./engine", "--fast")
-    assert settings.policy == {"mine": ArmPolicy()}
+    assert settings.rules == NEWEST_RULES
+    assert settings.policy == {"mine": settings.default_bounds}
     assert settings == replace(
         silent, sources=settings.sources, policy=settings.policy, trainer=settings.trainer
     )

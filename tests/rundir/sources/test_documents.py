@@ -1,26 +1,24 @@
 """What a source gives, and what it says when it can't."""
 
 import gzip
+import io
 import os
 import random
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
+from tests.rundir.sources.test_pieces import prose
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit, SettingsError
-from trainer.rundir.sources.documents import (
-    LONGEST_PART_CHARACTERS,
-    PART_CHARACTERS,
-    SourceError,
-    naming,
-    read_documents,
-    source_stamp,
-)
+from trainer.rundir.outcomes import Exit, SettingsError, SourceError
+from trainer.rundir.sources.documents import look_at_files, naming, read_documents
+from trainer.rundir.sources.pieces import pieces_of
 from trainer.rundir.sources.source_size import measure_source
+from trainer.rundir.sources.text_files import LONGEST_PART_CHARACTERS, PART_CHARACTERS
 
 
 def _read(base: Path, path: str, field: str = "text") -> list[str]:
@@ -124,6 +122,17 @@ def test_large_text_is_cut_at_blank_lines_and_loses_nothing(tmp_path: Path) -> N
     assert all(part.endswith("\n\n") for part in parts)
 
 
+def test_parts_of_a_large_text_have_the_pieces_of_the_whole(tmp_path: Path) -> None:
+    text = prose(3, 5000) + "a line that is longer than any piece " * 400 + "\n" + prose(4, 2000)
+    _write(tmp_path / "large.txt", text)
+    source = SourceSettings(path="large.txt")
+    parts = list(read_documents(source, tmp_path, piece_characters=256))
+    assert len(parts) > 10
+    assert "".join(parts) == text
+    cut = [piece for part in parts for piece in pieces_of(part, 256)]
+    assert cut == list(pieces_of(text, 256))
+
+
 @pytest.mark.parametrize("text", ["x" * 300_000, "a line\n" * 40_000])
 def test_large_text_without_blank_lines_is_cut_all_the_same(tmp_path: Path, text: str) -> None:
     _write(tmp_path / "input.txt", text)
@@ -194,19 +203,74 @@ def test_stamp_changes_with_name_size_and_time_of_a_file(tmp_path: Path) -> None
     source = SourceSettings(path="*.txt")
     file = _write(tmp_path / "a.txt", "text")
     os.utime(file, ns=(1, 1))
-    stamps = [source_stamp(source, tmp_path)]
-    assert source_stamp(source, tmp_path) == stamps[0]
+    stamps = [look_at_files(source, tmp_path).stamp]
+    assert look_at_files(source, tmp_path).stamp == stamps[0]
     os.utime(file, ns=(2, 2))
-    stamps.append(source_stamp(source, tmp_path))
+    stamps.append(look_at_files(source, tmp_path).stamp)
     _write(file, "texts")
     os.utime(file, ns=(2, 2))
-    stamps.append(source_stamp(source, tmp_path))
+    stamps.append(look_at_files(source, tmp_path).stamp)
     file.rename(tmp_path / "b.txt")
-    stamps.append(source_stamp(source, tmp_path))
-    stamps.append(source_stamp(SourceSettings(path="*.txt", field="body"), tmp_path))
+    stamps.append(look_at_files(source, tmp_path).stamp)
+    stamps.append(look_at_files(SourceSettings(path="*.txt", field="body"), tmp_path).stamp)
     assert len(set(stamps)) == 5
 
 
 def test_stamp_of_a_source_that_is_gone_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no such file"):
-        source_stamp(SourceSettings(path="gone.txt"), tmp_path)
+        look_at_files(SourceSettings(path="gone.txt"), tmp_path)
+
+
+def _tar() -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        member = tarfile.TarInfo("a.txt")
+        member.size = 60_000
+        archive.addfile(member, io.BytesIO(b"plain text, " * 5000))
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("a.txt", gzip.compress(b"text " * 99), "gzip.*unpack it"),
+        ("a.txt", _tar(), "a tar archive.*unpack it"),
+        ("a.txt", b"PAR1" + b"plain pages " * 900 + b"PAR1", "a Parquet file.*JSON lines"),
+        ("a.txt", b"PK\x03\x04" + b"stored text " * 900, "a zip archive.*unpack it"),
+        ("a.txt", b"%PDF-1.4\n" + b"1 0 obj " * 900, "a PDF.*pdftotext"),
+        ("a.jsonl", gzip.compress(b'{"text": "a"}\n' * 99), "gzip.*unpack it"),
+    ],
+)
+def test_file_of_another_kind_under_the_name_of_a_text_is_refused_by_its_content(
+    tmp_path: Path, name: str, data: bytes, kind: str
+) -> None:
+    _write(tmp_path / name, data)
+    with pytest.raises(SourceError, match=rf"{name}: is no text but .*{kind}"):
+        _read(tmp_path, name)
+
+
+@pytest.mark.parametrize("name", ["part.json", "part.txt"])
+def test_json_lines_under_another_name_are_refused_with_the_name_that_they_need(
+    tmp_path: Path, name: str
+) -> None:
+    _write(tmp_path / name, '\n{"text": "one", "id": 1}\n{"text": "two"}\n')
+    with pytest.raises(SourceError, match=rf"{name}: holds JSON objects .*\.jsonl"):
+        _read(tmp_path, name)
+    (tmp_path / "part.jsonl").symlink_to(name)
+    assert _read(tmp_path, "part.jsonl") == ["one", "two"]
+
+
+def test_json_without_the_field_and_text_in_braces_are_text(tmp_path: Path) -> None:
+    for number, text in enumerate(('{"id": 1}\n{"id": 2}', "{not json}", '{\n "text": "a"\n}')):
+        _write(tmp_path / f"{number}.json", text)
+        assert _read(tmp_path, f"{number}.json") == [text]
+
+
+def test_name_of_any_bytes_is_written_in_an_error(tmp_path: Path) -> None:
+    """It was a TypeError: JSON, and a terminal's UTF-8, can't hold the bytes."""
+    name = os.fsdecode(b"caf\xe9\n.jsonl")
+    _write(tmp_path / name, "no json")
+    with pytest.raises(SourceError) as caught:
+        _read(tmp_path, "*.jsonl")
+    assert str(caught.value).isprintable()
+    assert "caf\\xe9\\x0a.jsonl, line 1: not a JSON value" in str(caught.value)

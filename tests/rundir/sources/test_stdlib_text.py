@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.outcomes import SourceError
 from trainer.rundir.sources import stdlib_text
-from trainer.rundir.sources.documents import SourceError, read_documents, source_stamp
+from trainer.rundir.sources.documents import look_at_files, read_documents
 
 
 def test_three_sources_carry_several_megabytes_and_share_no_docstring() -> None:
@@ -54,7 +55,7 @@ def test_only_the_librarys_own_modules_are_read(
 
 def test_stamp_tells_the_three_sources_apart_and_needs_no_folder() -> None:
     stamps = {
-        source_stamp(SourceSettings(path=f"python:{name}"), Path("/nowhere"))
+        look_at_files(SourceSettings(path=f"python:{name}"), Path("/nowhere")).stamp
         for name in stdlib_text.READERS
     }
     assert len(stamps) == 3
@@ -64,7 +65,7 @@ def test_python_cut_down_by_its_packager_has_no_text_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
-    stdlib_text.stdlib_documents.cache_clear()
+    stdlib_text._KEPT.clear()
     with pytest.raises(SourceError, match="python:docs: there is no text in it"):
         list(read_documents(SourceSettings(path="python:docs"), Path()))
-    stdlib_text.stdlib_documents.cache_clear()
+    stdlib_text._KEPT.clear()

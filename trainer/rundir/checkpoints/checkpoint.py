@@ -17,8 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer.rundir.atomic import sync_directory, write_fully
+from trainer.rundir.atomic import move_aside, sync_directory, write_fully
+from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.reading import open_regular, reading
 
 INT32_MAX = 2**31 - 1
 _HEADER = struct.Struct("<ii")
@@ -55,10 +57,22 @@ class Inventory:
 
     checkpoints: tuple[Checkpoint, ...]
     skipped: tuple[Skipped, ...]
+    uncovered: tuple[Checkpoint, ...] = ()
+    """Of the skipped files those that only the history rules out, by ascending step."""
 
     @property
     def newest(self) -> Checkpoint | None:
         return self.checkpoints[-1] if self.checkpoints else None
+
+    @property
+    def why_uncovered(self) -> str:
+        """The reason that the uncovered ones share; empty if there are none."""
+        paths = {checkpoint.path for checkpoint in self.uncovered}
+        return next((skip.reason for skip in self.skipped if skip.path in paths), "")
+
+    def at(self, step: int) -> Checkpoint | None:
+        """The checkpoint of `step`."""
+        return next((found for found in self.checkpoints if found.step == step), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +83,8 @@ class Written:
     n_bytes: int
     sha256: str
     seconds: float
+    aside: Path | None = None
+    """Where a file is kept that had the name, and was not the same."""
 
 
 def checkpoint_bytes(n_params: int) -> int:
@@ -94,8 +110,8 @@ def check_limits(*, step: int, n_params: int) -> None:
 def write_checkpoint(directory: Path, step: int, arrays: Sequence[memoryview]) -> Written:
     """Write weights, m and v (three equally long float32 buffers) as the checkpoint of `step`.
 
-    Durable when it returns. A damaged file that already has the name is moved aside, never
-    deleted. Raises `OSError`; nothing half-written stays then.
+    Durable when it returns. A file that already has the name and is not the same, byte for byte,
+    is moved aside, never deleted. Raises `OSError`; nothing half-written stays then.
     """
     views = [memoryview(array).cast("B") for array in arrays]
     n_params = views[0].nbytes // 4
@@ -124,7 +140,7 @@ def write_chunks(
     beside = directory / _PARTIAL
     try:
         sha256 = _write_partial(beside, _HEADER.pack(step, n_params), n_params, chunks)
-        _move_aside(final, step, n_params)
+        aside = _make_way(final, step, n_params, sha256)
         beside.rename(final)
     finally:
         with contextlib.suppress(OSError):
@@ -135,12 +151,13 @@ def write_chunks(
         n_bytes=checkpoint_bytes(n_params),
         sha256=sha256,
         seconds=time.monotonic() - started,
+        aside=aside,
     )
 
 
 def _write_partial(path: Path, header: bytes, n_params: int, chunks: Iterable[memoryview]) -> str:
     digest = hashlib.sha256(header)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    fd = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, follows_links=False)
     try:
         _reserve(fd, checkpoint_bytes(n_params))
         write_fully(fd, header)
@@ -180,14 +197,12 @@ def _reserve(fd: int, n_bytes: int) -> None:
             raise
 
 
-def _move_aside(path: Path, step: int, n_params: int) -> None:
-    """Keep a file that is no checkpoint but has the name; a whole one is replaced by its like."""
-    if not isinstance(inspect_checkpoint(path, step, n_params), Skipped):
-        return
-    number = 1
-    while (aside := path.with_name(f"{path.name}.rejected-{number}")).exists():
-        number += 1
-    path.rename(aside)
+def _make_way(path: Path, step: int, n_params: int, sha256: str) -> Path | None:
+    """Keep what has the name under another one, unless it is whole and has these very bytes."""
+    found = inspect_checkpoint(path, step, n_params)
+    if found is None or (isinstance(found, Checkpoint) and digest_of(path) == sha256):
+        return None
+    return move_aside(path, "rejected")
 
 
 def read_checkpoint_into(checkpoint: Checkpoint, arrays: Sequence[memoryview]) -> None:
@@ -195,7 +210,7 @@ def read_checkpoint_into(checkpoint: Checkpoint, arrays: Sequence[memoryview]) -
 
     Raises `HistoryError` if the file ends early, `OSError` if it can't be read.
     """
-    with checkpoint.path.open("rb", buffering=0) as file:
+    with reading(checkpoint.path) as file:
         file.seek(_HEADER.size)
         for array in arrays:
             rest = memoryview(array).cast("B")
@@ -208,6 +223,8 @@ def read_checkpoint_into(checkpoint: Checkpoint, arrays: Sequence[memoryview]) -
 
 def list_checkpoints(directory: Path, n_params: int | None) -> Inventory:
     """Every file named like a checkpoint: taken or skipped with its reason; newest by number.
+
+    By the files alone: which of them are a run's is for `coverage.own_checkpoints` to say.
 
     `n_params` is the model's; `None` (a foreign trainer) takes the header's word for it.
     """
@@ -233,7 +250,7 @@ def list_checkpoints(directory: Path, n_params: int | None) -> Inventory:
 def inspect_checkpoint(path: Path, step: int, n_params: int | None) -> Checkpoint | Skipped | None:
     """Judge one file by name, size and header; `None` if it went away meanwhile."""
     try:
-        with path.open("rb", buffering=0) as file:
+        with reading(path) as file:
             stat = os.fstat(file.fileno())
             header = file.read(_HEADER.size)
     except FileNotFoundError:

@@ -6,7 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
-from trainer.rundir.atomic import sync_directory
+from trainer.rundir.atomic import sync_directory, sync_file
+from trainer.rundir.reading import reading
 
 _FICLONE = 0x40049409
 """ioctl_ficlone(2): the target shares the source's blocks until one of them is written to."""
@@ -17,6 +18,7 @@ def clone_file(source: Path, target: Path) -> str:
 
     Raises `OSError`; nothing half-made stays then.
     """
+    source = source.resolve()  # a hard link to a link would be one more link
     target.parent.mkdir(parents=True, exist_ok=True)
     how = "hard link"
     if _reflink(source, target):
@@ -35,12 +37,12 @@ def clone_file(source: Path, target: Path) -> str:
 
 def digest_of(path: Path) -> str:
     """The sha256 of a file, in hex."""
-    with path.open("rb") as file:
+    with reading(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _reflink(source: Path, target: Path) -> bool:
-    with source.open("rb") as read, target.open("xb") as write:
+    with reading(source) as read, target.open("xb") as write:
         try:
             fcntl.ioctl(write.fileno(), _FICLONE, read.fileno())
         except OSError:
@@ -53,8 +55,7 @@ def _reflink(source: Path, target: Path) -> bool:
 def _copy(source: Path, target: Path) -> None:
     try:
         shutil.copyfile(source, target)
-        with target.open("rb") as file:
-            os.fsync(file.fileno())
+        sync_file(target)
     except OSError:
         target.unlink(missing_ok=True)
         raise

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.reading import read_file
 
 
 def protected_steps(run: RunDirectory) -> dict[int, str]:
@@ -38,7 +39,7 @@ def forks_of(run: RunDirectory) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        written = orjson.loads(path.read_bytes())
+        written = orjson.loads(read_file(path))
     except (OSError, ValueError):
         return {}
     return written if isinstance(written, dict) else {}

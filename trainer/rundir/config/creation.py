@@ -12,8 +12,9 @@ from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
 from trainer.rundir.config.run_toml import load_settings, render_new_run
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import SettingsError
-from trainer.rundir.sources.documents import SourceError, require_text
+from trainer.rundir.outcomes import SettingsError, SourceError
+from trainer.rundir.sources.matching import Walk
+from trainer.rundir.sources.text_files import require_text
 
 _LOOKED_INTO_FILES = 100
 """Of a source, when a run is made: a moment's work. The start looks into all."""
@@ -142,7 +143,7 @@ def _check_files(source: str, path: str) -> None:
         raise SettingsError(f"{source}: no such file; check the path or the glob")
     for file in files:
         try:
-            require_text(file)
+            require_text(file, SourceSettings(path=path).field)
         except SourceError as error:
             raise SettingsError(f"{source}: {error}") from error
 
@@ -151,6 +152,4 @@ def _matching(pattern: str) -> Iterator[Path]:
     if Path(pattern).is_file():
         yield Path(pattern)
         return
-    # unlike Path.glob, this takes what the trainer takes: absolute patterns, no hidden files
-    found = map(Path, glob.iglob(pattern, recursive=True))  # noqa: PTH207
-    yield from (path for path in found if path.is_file())
+    yield from Walk().files(Path(), pattern)

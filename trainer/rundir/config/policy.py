@@ -73,7 +73,7 @@ class ArmPreview:
 
 def preview_policy(settings: Settings, arms: Mapping[str, ArmState]) -> dict[str, ArmPreview]:
     """Each arm of today and of `settings`, by name: the probabilities now and under `settings`."""
-    bounds = {name: settings.policy.get(name, ArmPolicy()) for name in settings.sources}
+    bounds = {name: settings.bounds_of(name) for name in settings.sources}
     learned = {name: _earned(arms.get(name)) for name in bounds}
     fresh = dict.fromkeys(bounds, Earned())
     total_pulls = sum(arm.pulls for arm in learned.values())

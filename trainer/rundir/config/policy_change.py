@@ -21,9 +21,9 @@ import tomlkit
 from tomlkit.items import Table
 
 from trainer.rundir.config.run_toml import flat_settings, parse_settings
-from trainer.rundir.config.settings import ArmPolicy, Settings, SourceSettings
+from trainer.rundir.config.settings import Settings, SourceSettings
 from trainer.rundir.outcomes import SettingsError
-from trainer.rundir.sources.documents import PYTHON, naming, source_stamp
+from trainer.rundir.sources.documents import PYTHON, look_at_files, naming
 
 _KEYS = ("note", "remove", "policy", "sources")
 CHANGED_BY_PIVOT = ("sources.", "policy.")
@@ -93,7 +93,7 @@ def apply_change(text: str, change: PolicyChange) -> str:
     for name, source in change.added.items():
         sources[name] = _source_table(source)
     for name, bounds in change.bounds.items():
-        _set_bounds(name, _table(policy, name), bounds)
+        _set_bounds(_table(policy, name), bounds)
     after = tomlkit.dumps(document)
     parse_settings(after)
     return after
@@ -103,7 +103,7 @@ def check_sources(settings: Settings, base: Path) -> None:
     """Raise `SettingsError` where a source has no file; cheap: no text is read."""
     for name, source in settings.sources.items():
         with naming(name):
-            source_stamp(source, base)
+            look_at_files(source, base)
 
 
 def require_policy_only(old: Settings, new: Settings) -> None:
@@ -226,12 +226,8 @@ def _source_table(source: SourceSettings) -> Table:
     return table
 
 
-def _set_bounds(name: str, table: Any, bounds: Bounds) -> None:
+def _set_bounds(table: Any, bounds: Bounds) -> None:
     for key in ("floor", "cap"):
         value = getattr(bounds, key)
         if value is not None:
             table[key] = value
-    try:  # here, where the arm's name is known
-        ArmPolicy(floor=float(table.get("floor", 0.0)), cap=float(table.get("cap", 1.0)))
-    except SettingsError as error:
-        raise SettingsError(str(error).replace("policy.*", f"policy.{name}")) from error

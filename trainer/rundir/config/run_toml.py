@@ -3,15 +3,18 @@
 import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 import orjson
 
 from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
+from trainer.rundir.config.rules import NEWEST_RULES, RULES
 from trainer.rundir.config.settings import ArmPolicy, Settings, SourceSettings
+from trainer.rundir.names import quoted, shown
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.reading import read_file
 
 T = TypeVar("T")
 
@@ -19,9 +22,9 @@ T = TypeVar("T")
 def load_settings(path: Path) -> Settings:
     """Read and validate `run.toml`; `SettingsError` names file, setting and mend."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path).decode()
     except FileNotFoundError:
-        msg = f"{path}: not there; `andrea-console {path.parent}` makes a new run"
+        msg = f"{shown(path)}: not there; `andrea-console {quoted(path.parent)}` makes a new run"
         raise SettingsError(msg) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: can't be read: {error}") from error
@@ -41,15 +44,16 @@ def parse_settings(text: str) -> Settings:
     if not isinstance(preset, str) or preset not in PRESETS:
         raise SettingsError(f"preset: {preset!r} is none of {', '.join(PRESETS)}")
     values: dict[str, Any] = {"preset": preset}
-    if "seed" in written:
-        values["seed"] = _convert(int, written["seed"], "seed")
+    for name in ("rules", "seed"):
+        if name in written:
+            values[name] = _convert(int, written[name], name)
     hints = get_type_hints(Settings)
     for section in ("model", "train", "optimizer", "checkpoint", "audit", "trainer"):
         table = _table(written, section)
         merged = {**PRESETS[preset].get(section, {}), **table}
         values[section] = _build(hints[section], merged, section)
     values["sources"] = _sources(written)
-    values["policy"] = _policies(written, values["sources"])
+    values["policy"] = _policies(written, values["sources"], values.get("rules", 1))
     return Settings(**values)
 
 
@@ -66,12 +70,13 @@ def _sources(written: Mapping[str, Any]) -> dict[str, SourceSettings]:
 
 
 def _policies(
-    written: Mapping[str, Any], sources: Mapping[str, SourceSettings]
+    written: Mapping[str, Any], sources: Mapping[str, SourceSettings], rules: int
 ) -> dict[str, ArmPolicy]:
     tables = _table(written, "policy")
     _check_keys(tables, list(sources), "policy.", what="source")
+    default = {"cap": RULES[rules].default_cap} if rules in RULES else {}
     return {
-        name: _build(ArmPolicy, _table(tables, name, "policy."), f"policy.{name}")
+        name: _build(ArmPolicy, {**default, **_table(tables, name, "policy.")}, f"policy.{name}")
         for name in tables
     }
 
@@ -127,6 +132,19 @@ def flat_settings(settings: Settings) -> dict[str, Any]:
     return dict(_flatten(asdict(settings), ""))
 
 
+def default_of(name: str, rules: int) -> Any:
+    """What a setting is that nobody gave, by its dotted name; None: it has no default.
+
+    So it was before it had a name: a default never changes, or runs that exist would.
+    """
+    section, _, rest = name.partition(".")
+    if section in ("sources", "policy"):
+        name = f"{section}.*.{rest.rpartition('.')[2]}"
+    if name == "policy.*.cap" and rules in RULES:
+        return RULES[rules].default_cap
+    return _DEFAULTS.get(name)
+
+
 def _flatten(tree: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
     for key, value in tree.items():
         if isinstance(value, Mapping):
@@ -135,7 +153,23 @@ def _flatten(tree: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
             yield f"{prefix}{key}", list(value) if isinstance(value, tuple) else value
 
 
+def _defaults() -> dict[str, Any]:
+    hints = get_type_hints(Settings)
+    sections = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    kinds = {"": Settings, **sections, "sources.*": SourceSettings, "policy.*": ArmPolicy}
+    found = {
+        f"{section}.{item.name}".lstrip("."): item.default
+        for section, kind in kinds.items()
+        for item in fields(kind)
+        if item.default is not MISSING and not is_dataclass(item.default)
+    }
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in found.items()}
+
+
+_DEFAULTS = _defaults()
+
 _COMMENTS = {
+    "rules": "of arithmetic and data: the newest when the run was made, and kept for ever",
     "train.batch_tokens": "tokens a step",
     "train.micro_batch": "rows a forward pass",
     "train.device": "auto | cpu | cuda | cuda:N",
@@ -155,13 +189,14 @@ def render_new_run(
 ) -> str:
     """The text of a new run's `run.toml`: every setting in sight, parsed back once as a check."""
     named = {name: _source_table(source) for name, source in sources.items()}
-    start = f"preset = {_toml(preset)}\n" + "".join(
+    start = f"preset = {_toml(preset)}\nrules = {NEWEST_RULES}\n" + "".join(
         _render(f"sources.{n}", t) for n, t in named.items()
     )
-    settings = asdict(parse_settings(start))
+    new = parse_settings(start)
+    settings = asdict(new)
     parts = [
         "# The settings of this run. Written when it was made; changed by a pivot only.\n",
-        f"preset = {_toml(preset)}\nseed = {settings['seed']}\n",
+        "".join(_line(name, settings[name]) for name in ("preset", "rules", "seed")),
     ]
     parts += [
         _render(section, settings[section])
@@ -170,7 +205,7 @@ def render_new_run(
     trainer: dict[str, Any] = {"command": list(command)} if command else {}
     parts.append(_render("trainer", {**trainer, "restart": settings["trainer"]["restart"]}))
     parts += [_render(f"sources.{name}", table) for name, table in named.items()]
-    parts += [_render(f"policy.{name}", asdict(ArmPolicy())) for name in named]
+    parts += [_render(f"policy.{name}", asdict(new.default_bounds)) for name in named]
     text = "\n".join(parts)
     parse_settings(text)
     return text
@@ -184,11 +219,12 @@ def _source_table(source: SourceSettings) -> dict[str, str]:
 def _render(section: str, table: Mapping[str, Any]) -> str:
     head, _, name = section.partition(".")
     title = f"{head}.{_toml_key(name)}" if name else head
-    lines = [f"[{title}]"]
-    for key, value in table.items():
-        comment = _COMMENTS.get(f"{section}.{key}")
-        lines.append(f"{key} = {_toml(value)}" + (f"  # {comment}" if comment else ""))
-    return "\n".join(lines) + "\n"
+    return f"[{title}]\n" + "".join(_line(k, v, f"{section}.") for k, v in table.items())
+
+
+def _line(key: str, value: Any, prefix: str = "") -> str:
+    comment = _COMMENTS.get(f"{prefix}{key}")
+    return f"{key} = {_toml(value)}" + (f"  # {comment}\n" if comment else "\n")
 
 
 def _toml_key(name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX
+from trainer.rundir.config.rules import NEWEST_RULES, RULES
 from trainer.rundir.outcomes import SettingsError
 
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
@@ -204,6 +205,8 @@ class Settings:
     """Everything in `run.toml`, with the preset's values where it is silent."""
 
     preset: str
+    rules: int = 1
+    """Number of the arithmetic and data rules; 1 where `run.toml` is older than the numbers."""
     seed: int = 1337
     model: ModelSettings
     train: TrainSettings
@@ -215,6 +218,13 @@ class Settings:
     trainer: TrainerSettings = TrainerSettings()
 
     def __post_init__(self) -> None:
+        _require(
+            self.rules <= NEWEST_RULES,
+            "rules",
+            f"{self.rules} is of a run made by a newer andrea; this one knows 1 to {NEWEST_RULES}:"
+            " go on with the version that made it, or a later one",
+        )
+        _require(self.rules in RULES, "rules", f"{self.rules} is none of 1 to {NEWEST_RULES}")
         _require(0 <= self.seed < 2**31, "seed", f"{self.seed} is not between 0 and 2³¹ - 1")
         row_tokens = self.train.micro_batch * self.model.context
         _require(
@@ -230,8 +240,17 @@ class Settings:
             f" = {self.train.total_steps}",
         )
         _require(bool(self.sources), "sources", "there is no source to train on")
-        caps = [self.policy.get(name, ArmPolicy()).cap for name in self.sources]
+        caps = [self.bounds_of(name).cap for name in self.sources]
         _require(max(caps) > 0, "policy", "all caps are 0: no arm could be pulled")
+
+    @property
+    def default_bounds(self) -> ArmPolicy:
+        """What a source has without a policy of its own."""
+        return ArmPolicy(cap=RULES[self.rules].default_cap)
+
+    def bounds_of(self, source: str) -> ArmPolicy:
+        """Floor and cap of a source's arm."""
+        return self.policy.get(source, self.default_bounds)
 
     @property
     def rows(self) -> int:

@@ -17,6 +17,7 @@ from trainer.rundir.config.policy_change import require_policy_only
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, SettingsError
+from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_file import Record
 
 
@@ -118,7 +119,7 @@ def request_pivot(
         SettingsError: one is under way, or `new_settings` is wrong or changes more than sources
             and policy.
     """
-    old = run.settings.read_bytes()
+    old = read_file(run.settings)
     require_policy_only(parse_settings(old.decode()), parse_settings(new_settings))
     if old.decode() == new_settings:
         raise SettingsError(f"{run.settings}: the new policy is the old one; nothing to pivot")
@@ -150,7 +151,7 @@ def write_pivot(run: RunDirectory, pivot: Pivot) -> Pivot:
 def read_pivot(path: Path) -> Pivot | None:
     """The journal at `path`; None if there is none. Raises `HistoryError` if it is no journal."""
     try:
-        written = orjson.loads(path.read_bytes())
+        written = orjson.loads(read_file(path))
     except FileNotFoundError:
         return None
     except orjson.JSONDecodeError as error:

@@ -25,6 +25,7 @@ from trainer.rundir.pivot.journal import (
     sha256_of,
     write_pivot,
 )
+from trainer.rundir.reading import RECORDS_BYTES, read_file
 from trainer.rundir.records.newest_records import last_record, tail_records
 from trainer.rundir.records.record_file import Record, load_records
 
@@ -61,7 +62,7 @@ def archive(run: RunDirectory, pivot: Pivot, t: float) -> Pivot:
     sync_directory(run.path)  # the journal that was read may be of a process killed before that
     folder = run.phase_archive(pivot.phase)
     if not folder.exists():
-        if sha256_of(run.settings.read_bytes()) != pivot.old_sha256:
+        if sha256_of(read_file(run.settings)) != pivot.old_sha256:
             raise HistoryError(
                 f"{run.settings}: was changed since the pivot was requested, and the change would"
                 f" be lost; put it back, or take the pivot back and request it anew:"
@@ -81,7 +82,7 @@ def archive(run: RunDirectory, pivot: Pivot, t: float) -> Pivot:
 
 def commit(run: RunDirectory, pivot: Pivot, t: float) -> Pivot:
     """Put the new settings in place; `HistoryError` if somebody changed `run.toml` meanwhile."""
-    present = sha256_of(run.settings.read_bytes())
+    present = sha256_of(read_file(run.settings))
     if present not in (pivot.old_sha256, pivot.new_sha256):
         raise HistoryError(
             f"{run.settings}: was changed since the pivot was requested; put it back as it is in"
@@ -139,7 +140,7 @@ def roll_back(run: RunDirectory, pivot: Pivot, t: float) -> None:
     if pivot.stage in (Stage.RESTARTED, Stage.COMMITTED):
         pivot = write_pivot(run, pivot.at(Stage.ARCHIVED, t))
     if pivot.stage is Stage.ARCHIVED:
-        write_atomic(run.settings, (folder / run.settings.name).read_bytes())
+        write_atomic(run.settings, read_file(folder / run.settings.name))
         pivot = write_pivot(run, pivot.at(Stage.HELD, t))
     if pivot.stage is Stage.HELD:
         _unmake_archive(run, folder)
@@ -155,7 +156,7 @@ def _make_archive(run: RunDirectory, folder: Path) -> None:
     staging.mkdir(parents=True)
     for path in (*sidecars(run), run.settings):
         if path.exists():
-            write_atomic(staging / path.name, path.read_bytes())
+            write_atomic(staging / path.name, read_file(path, at_most=RECORDS_BYTES))
     staging.rename(folder)
 
 
@@ -190,7 +191,7 @@ def _remove_durably_unnamed(staging: Path) -> None:
 def _restore(archived: Path, path: Path) -> None:
     """As it was before the pivot, also if it wasn't there and a start of the new phase made it."""
     if archived.exists():
-        write_atomic(path, archived.read_bytes())
+        write_atomic(path, read_file(archived, at_most=RECORDS_BYTES))
     else:
         path.unlink(missing_ok=True)
 

@@ -14,15 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, overload
 
-from trainer.rundir.atomic import sync_directory, write_atomic
+from trainer.rundir.atomic import replace_keeping, sync_directory, write_atomic
 from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.reading import RECORDS_BYTES, open_regular, read_file, reading
+from trainer.rundir.records.mending import how_to_mend, wrong_with
 from trainer.rundir.records.record_lines import (
     Reader,
     Record,
     T,
     encode_record,
     parse_array,
-    parse_json,
     parse_lines,
     read_records,
     whole_head,
@@ -30,6 +31,7 @@ from trainer.rundir.records.record_lines import (
 
 __all__ = [
     "Loaded",
+    "Mended",
     "News",
     "Record",
     "RecordArray",
@@ -43,6 +45,8 @@ __all__ = [
 _OPEN = b"["
 _CLOSE = b"\n]\n"
 _READ_BYTES = 4 << 20
+_LONGEST_BYTES = 64 << 20
+"""No record is longer; a larger window without one is not made larger still."""
 _MARK_BYTES = 64
 
 
@@ -56,12 +60,28 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mended:
+    """An array that somebody removed, emptied or replaced, and that was written whole again."""
+
+    path: Path
+    what: str
+    """What had become of it, for a person."""
+    kept_as: Path | None
+    """Where what was found is kept; `None`: there was nothing."""
+
+    def __str__(self) -> str:
+        kept = f"; what was found is kept as {self.kept_as.name}" if self.kept_as else ""
+        return f"it {self.what} while the trainer had it open: written whole again{kept}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded(Generic[T]):
     """All whole records of a file, and the offset just behind the last one."""
 
     records: list[T]
     end: int
-    size: int
+    data: bytes
+    """The file as it was read."""
 
 
 @overload
@@ -75,18 +95,17 @@ def load_records(path: Path, read: Reader[Any] = read_records) -> Loaded[Any]:
     but is not laid out as an array of one record a line.
     """
     try:
-        data = path.read_bytes()
+        data = read_file(path, at_most=RECORDS_BYTES, follows_links=False)
     except FileNotFoundError:
         data = b""
     end = data.rfind(b"}") + 1
     with without_collector():
         records = parse_array(data, read)
-    if records is None:
+    if not records:
+        if data.strip(b"\0 \r\n") and (wrong := wrong_with(data)):
+            raise HistoryError(f"{path}: {wrong}; {how_to_mend(path)}")
         records, end = whole_head(data, read)
-        is_head = data.startswith(_OPEN) and parse_json(data[:end] + b"]") is not None
-        if parse_json(data) or (records and not is_head):
-            raise HistoryError(_layout_message(path))
-    return Loaded(records=records, end=end, size=len(data))
+    return Loaded(records=records, end=end, data=data)
 
 
 @contextlib.contextmanager
@@ -104,16 +123,12 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _layout_message(path: Path) -> str:
-    array = f"echo '['; jq -c '.[]' {path.name} | sed '$!s/$/,/'; echo ']'"
-    return (
-        f"{path}: not an array of one record a line; mend it in that directory by:"
-        f" ({array}) >mended && mv mended {path.name}"
-    )
-
-
 class RecordArray:
-    """The writing end of an array; one process at a time (the trainer's lock sees to that)."""
+    """The writing end of an array; one process at a time (the trainer's lock sees to that).
+
+    What was written is kept in memory, too: the file is anybody's to remove, empty or replace
+    (an editor, a sync tool, a backup put back), and is then written whole again.
+    """
 
     def __init__(self, path: Path, loaded: Loaded[Any] | None = None) -> None:
         """Open or make the file and cut a torn tail; raises `OSError` or `HistoryError`.
@@ -129,18 +144,31 @@ class RecordArray:
         self.repair: Repair | None = None
         self.pending: list[bytes] = []
         """Encoded records that found no room on the disk yet; written before the next one."""
+        self.mended: Mended | None = None
+        """What was mended last."""
         self._is_empty = not loaded.records
-        self._end = loaded.end or len(_OPEN)
+        self._written = bytearray(memoryview(loaded.data)[: loaded.end]) or bytearray(_OPEN)
+        """All but the closing bracket."""
+        self._has_failed = False
+        """The last write did: the file need not be as it was left."""
         self._durable_end = 0
         self._must_rewrite = False
         self._lock = threading.Lock()
         """Between the loop's appends and a save's sync, which is in a thread."""
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._syncing = threading.Lock()
+        """Held while the descriptor has to stay the same."""
+        self._fd = open_regular(path, os.O_RDWR | os.O_CREAT, follows_links=False)
         try:
             self._close_tail(loaded)
         except OSError:
             os.close(self._fd)
             raise
+        self._known = os.fstat(self._fd)
+
+    @property
+    def _end(self) -> int:
+        """The offset of the closing bracket."""
+        return len(self._written)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Append one record; on `OSError` it stays in `pending` and the file as it was."""
@@ -148,7 +176,13 @@ class RecordArray:
         self.flush()
 
     def flush(self) -> None:
-        """Write what is pending, in one write; raises `OSError` and keeps it if that fails."""
+        """Write what is pending, in one write; raises `OSError` and keeps it if that fails.
+
+        Looks first whether the file is the one that was left, and mends it (`mended`).
+        """
+        if self._is_changed():
+            with self._syncing:
+                self._mend()
         if not self.pending:
             return
         lead = b"\n" if self._is_empty else b",\n"
@@ -159,24 +193,54 @@ class RecordArray:
                 if written < len(body) + len(_CLOSE):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
             except OSError:
+                self._has_failed = True
                 self._restore_close()
                 raise
-            self._end += len(body)
-        self._is_empty = False
+            self._written += body
+            self._has_failed = self._is_empty = False
         self.pending.clear()
 
     def sync(self) -> None:
         """Make all that was written durable, from any thread; raises `OSError`."""
-        with self._lock:
-            if self._must_rewrite:
-                self._rewrite()
-            end = self._end
+        with self._syncing:
+            self._mend()
+            with self._lock:
+                if self._must_rewrite:
+                    self._rewrite()
+                end = self._end
+            try:
+                os.fsync(self._fd)
+            except OSError:
+                self._must_rewrite = True
+                raise
+            self._durable_end, self._must_rewrite = end, False
+
+    def _is_changed(self) -> str:
+        """What became of the file that was left, in words; empty where it is that."""
+        if self._has_failed:
+            return ""
         try:
-            os.fsync(self._fd)
-        except OSError:
-            self._must_rewrite = True
-            raise
-        self._durable_end, self._must_rewrite = end, False
+            found = self.path.lstat()
+        except FileNotFoundError:
+            return "was removed"
+        if not os.path.samestat(found, self._known):
+            return "was replaced"
+        size = self._end + len(_CLOSE)
+        if found.st_size != size:
+            return f"was changed ({found.st_size:,} bytes instead of {size:,})"
+        return ""
+
+    def _mend(self) -> None:
+        """Write the file whole again where it is not the one that was left; raises `OSError`."""
+        with self._lock:
+            if not (what := self._is_changed()):
+                return
+            kept = replace_keeping(self.path, bytes(self._written) + _CLOSE, "foreign")
+            fd = open_regular(self.path, os.O_RDWR, follows_links=False)
+            os.close(self._fd)
+            self._fd, self._known = fd, os.fstat(fd)
+            self._durable_end, self._must_rewrite = self._end, False
+            self.mended = Mended(path=self.path, what=what, kept_as=kept)
 
     def close(self) -> None:
         os.close(self._fd)
@@ -194,7 +258,7 @@ class RecordArray:
             os.pwrite(self._fd, _CLOSE, self._end)
 
     def _close_tail(self, loaded: Loaded[Any]) -> None:
-        tail = os.pread(self._fd, loaded.size - loaded.end, loaded.end)
+        tail = loaded.data[loaded.end :]
         close = _CLOSE if loaded.records else _OPEN + _CLOSE
         if tail == close:
             return
@@ -203,7 +267,7 @@ class RecordArray:
         os.ftruncate(self._fd, loaded.end)
         os.pwrite(self._fd, close, loaded.end)
         os.fsync(self._fd)
-        if not loaded.size:
+        if not loaded.data:
             sync_directory(self.path.parent)
 
     def _keep_torn(self, tail: bytes) -> None:
@@ -245,7 +309,7 @@ class RecordTail(Generic[T]):
     def look(self, max_bytes: int = _READ_BYTES) -> News[T]:
         """Read on from the last whole record; a torn, missing or unreadable file is no error."""
         try:
-            with self.path.open("rb", buffering=0) as file:
+            with reading(self.path, follows_links=False) as file:
                 return self._look(file.fileno(), max_bytes)
         except OSError:
             is_restarted = self._offset > 0
@@ -261,7 +325,7 @@ class RecordTail(Generic[T]):
         while True:
             data = os.pread(fd, max_bytes, self._offset)
             records, end, damaged = parse_lines(data, self._read)
-            if records or len(data) < max_bytes:
+            if records or len(data) < max_bytes or max_bytes > _LONGEST_BYTES:
                 break
             max_bytes *= 2  # a record, or a damaged part, longer than the window
         if records:

@@ -1,38 +1,21 @@
 """Read the documents of a source: the Python library's own text, text files, or JSON lines."""
 
 import difflib
-import glob
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
-
 from trainer.rundir.config.settings import SourceSettings
-from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.directory import with_names
+from trainer.rundir.names import shown
+from trainer.rundir.outcomes import SourceError
+from trainer.rundir.sources.matching import Matched, match_files, never
 from trainer.rundir.sources.stdlib_text import READERS, stdlib_documents
-
-JSON_LINES_SUFFIXES = {".jsonl", ".jsonlines", ".ndjson"}
-
-WHOLE_FILE_BYTES = 65_536
-"""A text file up to this size is one document."""
-
-PART_CHARACTERS = 16_384
-"""A larger one is cut at the first blank line after this many characters."""
-
-LONGEST_PART_CHARACTERS = 4 * PART_CHARACTERS
-"""Text without blank lines is cut at a line's end after this many, a longer line wherever it is."""
+from trainer.rundir.sources.text_files import read_file_documents, require_text
 
 PYTHON = "python:"
-
-_HEAD_BYTES = 65_536
-_NOT_IN_TEXT = bytes(set(range(0x20)) - set(b"\a\b\t\n\v\f\r\x1a\x1b"))
-"""Control characters, but for layout, the end of a DOS file and terminal colours."""
-
-
-class SourceError(SettingsError):
-    """A source that can't be used: what is wrong, where, and what to do."""
 
 
 @contextmanager
@@ -44,21 +27,33 @@ def naming(name: str) -> Iterator[None]:
         raise SourceError(f"sources.{name}: {error}") from error
 
 
-def read_documents(source: SourceSettings, base: Path) -> Iterator[str]:
+def read_documents(
+    source: SourceSettings,
+    base: Path,
+    *,
+    piece_characters: int = 0,
+    check: Callable[[], None] = never,
+    is_checked: bool = True,
+) -> Iterator[str]:
     """The source's documents in a fixed order, none of them blank.
 
     `source.path` is `python:docs`, `python:docstrings`, `python:code`, a file, or a glob (`**`
     goes into folders; files in the order of their names), relative to `base`. `.jsonl` files
     give the text in `source.field` of each line. Bytes that are no UTF-8 become U+FFFD. A text
     file of more than 64 KiB is cut into parts of about 16 KiB at blank lines, so that a source
-    which is one large file has text to hold out.
+    which is one large file has text to hold out; with `piece_characters` where a piece of
+    `pieces_of` ends, so that the pieces are those of the whole file.
+
+    `check` is called all the time and may raise to give up. `is_checked=False` takes what an
+    earlier version took for text, too.
 
     Raises:
         SourceError: no such file, an unknown `python:` name, a file that is no text, a bad line,
             no text at all.
     """
     is_empty = True
-    for document in _read_any(source, base):
+    for document in _read_any(source, base, piece_characters, check, is_checked):
+        check()
         if document.strip():
             is_empty = False
             yield document
@@ -66,36 +61,105 @@ def read_documents(source: SourceSettings, base: Path) -> Iterator[str]:
         raise SourceError(f"{source.path}: there is no text in it")
 
 
-def source_stamp(source: SourceSettings, base: Path) -> str:
-    """A sha256 that changes when the source's files do, by name, size and time: cheap to ask.
+def fingerprint_of(documents: Iterable[str]) -> str:
+    """sha256 of the documents' sha256s, in order: the identity of a source's text."""
+    whole = hashlib.sha256()
+    for document in documents:
+        whole.update(hashlib.sha256(document.encode()).digest())
+    return whole.hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """What can be told of a file without reading it."""
+
+    name: str
+    """As the source's path has it: relative to the run where that is."""
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFiles:
+    """The files of a source as they are now; none of a `python:` one."""
+
+    stamp: str
+    """A sha256 that changes when the files do, by name, size and time.
 
     That of a `python:` source never changes: a run goes on with the text that it began with
     even where an update of Python brings another.
+    """
+    files: tuple[FileFacts, ...] = ()
+    unreadable: tuple[Path, ...] = ()
+    """Folders that could not be looked into."""
+
+
+def look_at_files(
+    source: SourceSettings, base: Path, check: Callable[[], None] = never
+) -> SourceFiles:
+    """Find the source's files: cheap, no text is read.
 
     Raises:
         SourceError: no such file, or an unknown `python:` name.
     """
     if source.path.startswith(PYTHON):
-        stamp = _stdlib_name(source.path)
-    else:
-        facts = [(path, path.stat()) for path in matching_files(source, base)]
-        stamp = repr([(str(p), fact.st_size, fact.st_mtime_ns) for p, fact in facts])
-    return hashlib.sha256(f"{source.field}\n{stamp}".encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _read_any(source: SourceSettings, base: Path) -> Iterator[str]:
-    if source.path.startswith(PYTHON):
-        yield from stdlib_documents(_stdlib_name(source.path))
-        return
-    for path in matching_files(source, base):
-        require_text(path)
+        return SourceFiles(stamp=_stamp(source, _stdlib_name(source.path)))
+    matched = find_files(source, base, check)
+    facts, stamped = [], []
+    is_relative = not Path(source.path).expanduser().is_absolute()
+    for path in matched.files:
+        check()
         try:
-            if path.suffix.lower() in JSON_LINES_SUFFIXES:
-                yield from _read_json_lines(path, source.field)
-            else:
-                yield from _read_text(path)
+            found = path.stat()
         except OSError as error:
-            raise SourceError(f"{path}: cannot be read ({error.strerror})") from error
+            raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
+        name = str(path.relative_to(base)) if is_relative else str(path)
+        facts.append(FileFacts(name=name, size=found.st_size, mtime_ns=found.st_mtime_ns))
+        stamped.append((with_names(str(path)), found.st_size, found.st_mtime_ns))
+    return SourceFiles(
+        stamp=_stamp(source, repr(stamped)), files=tuple(facts), unreadable=matched.unreadable
+    )
+
+
+def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = never) -> Matched:
+    """The files of a source that is no `python:` one.
+
+    Raises:
+        SourceError: there is none.
+    """
+    relative = Path(source.path).expanduser()
+    path = base / relative
+    if path.is_file():
+        return Matched(files=(path,))
+    if path.is_dir():
+        name = shown(path)
+        raise SourceError(f"{name}: is a folder; write {name}/**/*.txt for the files in it")
+    matched = match_files(base, str(relative), check)
+    if not matched.files:
+        unread = "".join(f"; the folder {shown(f)} can't be read" for f in matched.unreadable[:3])
+        raise SourceError(f"{shown(path)}: no such file; check the path or the glob{unread}")
+    return matched
+
+
+def _read_any(
+    source: SourceSettings,
+    base: Path,
+    piece_characters: int,
+    check: Callable[[], None],
+    is_checked: bool,
+) -> Iterator[str]:
+    if source.path.startswith(PYTHON):
+        yield from stdlib_documents(_stdlib_name(source.path), check)
+        return
+    for path in find_files(source, base, check).files:
+        check()
+        if is_checked:
+            require_text(path, source.field)
+        yield from read_file_documents(path, source.field, piece_characters)
+
+
+def _stamp(source: SourceSettings, facts: str) -> str:
+    return hashlib.sha256(f"{source.field}\n{facts}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _stdlib_name(path: str) -> str:
@@ -104,89 +168,4 @@ def _stdlib_name(path: str) -> str:
         return name
     nearest = difflib.get_close_matches(name, READERS, n=1, cutoff=0)[0]
     known = ", ".join(PYTHON + known for known in READERS)
-    raise SourceError(f"{path}: unknown; did you mean {PYTHON}{nearest}? (known: {known})")
-
-
-def matching_files(source: SourceSettings, base: Path) -> list[Path]:
-    """The files of a source that is no `python:` one, in the order of their names.
-
-    Raises:
-        SourceError: there is none.
-    """
-    pattern = base / Path(source.path).expanduser()
-    if pattern.is_file():
-        return [pattern]
-    if pattern.is_dir():
-        raise SourceError(f"{pattern}: is a folder; write {pattern}/**/*.txt for the files in it")
-    # unlike Path.glob, this takes absolute patterns and leaves hidden files alone
-    names = sorted(glob.glob(str(pattern), recursive=True))  # noqa: PTH207
-    found = (Path(name) for name in names)
-    if files := [path for path in found if path.is_file()]:
-        return files
-    raise SourceError(f"{pattern}: no such file; check the path or the glob")
-
-
-def require_text(path: Path) -> None:
-    """Refuse a file that is no text, such as a picture or a program that a glob matches.
-
-    By the control characters in its first 64 KiB: text has none, a few are dirt, and where they
-    are more than one byte in a hundred it is none (of random bytes they are nine, of UTF-16
-    fifty). Bytes that are no UTF-8 prove nothing: text in Latin-1, Windows-1251 or GBK is full of
-    them.
-
-    Raises:
-        SourceError: it is no text, or can't be read.
-    """
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read ({error.strerror})") from error
-    n_controls = len(head) - len(head.translate(None, _NOT_IN_TEXT))
-    if 100 * n_controls > len(head):
-        raise SourceError(
-            f"{path}: is no text ({n_controls:,} of its first {len(head):,} bytes are control"
-            " characters); narrow the path so that it isn't matched, or move it away; if it is text"
-            " in UTF-16, convert it: iconv -f UTF-16 -t UTF-8"
-        )
-
-
-def _read_text(path: Path) -> Iterator[str]:
-    if path.stat().st_size <= WHOLE_FILE_BYTES:
-        yield path.read_text(encoding="utf-8", errors="replace")
-        return
-    part: list[str] = []
-    characters = 0
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        while line := lines.readline(LONGEST_PART_CHARACTERS):
-            part.append(line)
-            characters += len(line)
-            is_paragraph_end = characters >= PART_CHARACTERS and not line.strip()
-            if is_paragraph_end or characters >= LONGEST_PART_CHARACTERS:
-                yield "".join(part)
-                part, characters = [], 0
-    yield "".join(part)
-
-
-def _read_json_lines(path: Path, field: str) -> Iterator[str]:
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield _json_text(line, field, f"{path}, line {number}")
-
-
-def _json_text(line: str, field: str, where: str) -> str:
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise SourceError(f"{where}: not a JSON value ({error})") from error
-    if not isinstance(record, dict):
-        raise SourceError(f"{where}: an object with the field {field!r} is needed, not {line[:40]}")
-    if field not in record:
-        raise SourceError(
-            f"{where}: no field {field!r}; it has {', '.join(map(repr, record)) or 'none'}"
-            " (name the right one as `field` of the source)"
-        )
-    if not isinstance(text := record[field], str):
-        raise SourceError(f"{where}: the field {field!r} is no text but {str(text)[:40]}")
-    return text
+    raise SourceError(f"{shown(path)}: unknown; did you mean {PYTHON}{nearest}? (known: {known})")

@@ -8,7 +8,8 @@ import orjson
 
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.sources.documents import PYTHON, matching_files, read_documents
+from trainer.rundir.reading import read_file
+from trainer.rundir.sources.documents import PYTHON, find_files, read_documents
 
 READ_BYTES = 32 << 20
 """Text that is read before the rest is judged by the size of its files: a second's work."""
@@ -43,7 +44,7 @@ def measure_source(
             is_exact = False
             break
     if not is_exact:
-        file_bytes = sum(path.stat().st_size for path in matching_files(source, run.path))
+        file_bytes = sum(path.stat().st_size for path in find_files(source, run.path).files)
         scale = max(1.0, file_bytes / text_bytes)
         documents, text_bytes = round(documents * scale), round(text_bytes * scale)
     bytes_per_token = bytes_per_token_of(run)
@@ -65,7 +66,7 @@ def bytes_per_token_of(run: RunDirectory) -> float | None:
 
 def _read_index(path: Path) -> dict[str, Any]:
     try:
-        written = orjson.loads(path.read_bytes())
+        written = orjson.loads(read_file(path))
     except (OSError, orjson.JSONDecodeError):
         return {}
     return written if isinstance(written, dict) else {}

@@ -5,12 +5,16 @@ import importlib
 import os
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
+
+from trainer.rundir.sources.matching import never
 
 _NOT_LIBRARY = {"__pycache__", "site-packages", "dist-packages", "lib-dynload"}
 _TEST_DIRECTORIES = {"test", "tests", "idle_test"}
 _GENERATED = {"pydoc_data", "encodings"}  # python:docs itself, and tables of character codes
+
+_KEPT: dict[str, tuple[str, ...]] = {}
+"""Documents that were read already."""
 
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -60,10 +64,18 @@ READERS: dict[str, Callable[[], Iterator[str]]] = {
 }
 
 
-@cache
-def stdlib_documents(name: str) -> tuple[str, ...]:
-    """The documents of `python:NAME`, kept: a new run reads them three times. KeyError: no such."""
-    return tuple(READERS[name]())
+def stdlib_documents(name: str, check: Callable[[], None] = never) -> tuple[str, ...]:
+    """The documents of `python:NAME`, kept: a new run reads them three times. KeyError: no such.
+
+    `check` is called while they are read, and may raise to give up.
+    """
+    if name not in _KEPT:
+        found = []
+        for document in READERS[name]():
+            check()
+            found.append(document)
+        _KEPT[name] = tuple(found)
+    return _KEPT[name]
 
 
 def _library() -> Path:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -15,6 +15,8 @@ from textual.widgets import Static
 from console.chart.axis import Scale
 from console.chart.plot import Look
 from console.fork.comparison_chart import SideBySide
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 from console.ui.screens.fork.compare_lines import comparison_lines
 from console.ui.screens.framed import put
 from console.ui.theme import DIM, RED
@@ -29,10 +31,7 @@ class CompareScreen(ModalScreen[None]):
 
     # Textual declares it as an instance variable.
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", "Close", id="side.close", tooltip="Back"),
-        Binding("r", "read", "Read anew", id="side.read", tooltip="Read both runs again"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.COMPARE)
 
     def __init__(self, names: tuple[str, str], read: Callable[[], SideBySide]) -> None:
         """`read` may block, and raise `RunError` or `OSError`."""

@@ -6,10 +6,10 @@ from textual.content import Content
 
 from console import formatting
 from console.fork.comparison import Column, Comparison
-from console.formatting import escape_control
 from console.ui.screens.pivot.step import wrapped
 from console.ui.theme import ACCENT, DIM
 from console.ui.widgets.text import foreign, left, right
+from trainer.rundir.names import escape_control
 
 _LABEL_CELLS = 24
 _MOST_VALUE_CELLS = 24

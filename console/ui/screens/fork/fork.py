@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
 from console import formatting
 from console.fork.branches import Asked, Grown, Order
+from console.operations.actions import Place
+from console.ui.keys import bindings_at
 from console.ui.screens.fork.branch_fields import BranchFields
 from console.ui.screens.framed import FramedScreen
 from console.ui.screens.pivot.step import wrapped
@@ -18,6 +20,7 @@ from console.ui.theme import DIM, GOOD, RED
 from console.ui.widgets.choices import Choice, Choices
 from console.ui.widgets.line_view import LineView
 from console.ui.widgets.text import foreign
+from trainer.rundir.names import quoted
 
 COMPARE, CLOSE = "compare", "close"
 
@@ -45,13 +48,7 @@ _CLOSE = Choice(key=CLOSE, text="Back to the dashboard", explained="branches und
 class ForkScreen(FramedScreen):
     """Asks first; then draws what the app tells of the branches."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Close", id="fork.close", tooltip="Close; nothing is stopped"),
-        Binding("down", "app.focus_next", "Next field", id="fork.down", tooltip="The field below"),
-        Binding(
-            "up", "app.focus_previous", "Field before", id="fork.up", tooltip="The field above"
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.FORK)
 
     class ForkWanted(Message):
         """The branches are to be made."""
@@ -181,7 +178,7 @@ def branch_lines(grown: Sequence[Grown], width: int) -> list[Content]:
             words = Content.styled(foreign(branch.problem), RED)
             lines += wrapped(words, width, first="     ", rest="     ")
         if branch.path is not None:
-            command = f"andrea-console {branch.path} watches it; r trains it on"
+            command = f"andrea-console {quoted(branch.path)} watches it; r trains it on"
             lines += wrapped(
                 Content.styled(foreign(command), DIM), width, first="     ", rest="     "
             )

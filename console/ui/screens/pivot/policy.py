@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from console.operations.actions import Place
 from console.pivot.policy_draft import (
     Draft,
     Mistake,
@@ -20,6 +21,7 @@ from console.pivot.policy_draft import (
     preview_of,
 )
 from console.pivot.wizard_files import StartingPoint
+from console.ui.keys import bindings_at
 from console.ui.screens.framed import put
 from console.ui.screens.pivot.policy_table import PolicyTable
 from console.ui.screens.pivot.step import Step
@@ -39,9 +41,7 @@ _PREVIEW_WORDS = (
 class SourceForm(Vertical):
     """Name and path of a source to add, and what is wrong with them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "close", "Close", id="source.close", tooltip="Add no source")
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.WIZARD_SOURCE)
 
     class Entered(Message):
         """Both are given: its text is to be counted."""

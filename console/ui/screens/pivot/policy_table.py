@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 
+from console.operations.actions import Place
 from console.pivot.policy_draft import Draft, Field, Mistake, mistakes_of
+from console.ui.keys import bindings_at
 from console.ui.screens.pivot.policy_lines import Cell, Table, table_lines
 from console.ui.widgets.line_view import LineView
 from trainer.rundir.config.policy import ArmPreview
@@ -19,17 +21,7 @@ _TYPED = frozenset("0123456789.")
 class PolicyTable(LineView):
     """A cursor on the floors and caps; digits type over the one that it is on."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Up", show=False, id="policy.up", tooltip="The arm above"),
-        Binding("down", "move(1)", "Down", show=False, id="policy.down", tooltip="The arm below"),
-        Binding("left", "turn(0)", "Floor", id="policy.floor", tooltip="To the floor"),
-        Binding("right", "turn(1)", "Cap", id="policy.cap", tooltip="To the cap"),
-        Binding("enter", "take", "Take", id="policy.take", tooltip="Take what was typed; go down"),
-        Binding("backspace", "erase", "Erase", id="policy.erase", tooltip="Take back a digit"),
-        Binding("x", "remove", "Remove", id="policy.remove", tooltip="Remove this source, or not"),
-        Binding("a", "add", "Add", id="policy.add", tooltip="Add a source"),
-        Binding("escape", "forget", "Forget", id="policy.forget", tooltip="Forget what was typed"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.WIZARD_POLICY)
 
     class Changed(Message):
         """The draft is another now."""

@@ -1,12 +1,15 @@
 """Step 1: what must be so before a pivot, and what to do where it isn't."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import BindingType
 from textual.content import Content
 
+from console.operations.actions import Place
 from console.pivot.plan import Check
+from console.ui.keys import bindings_at
 from console.ui.screens.pivot.step import Step, wrapped
 from console.ui.theme import DIM, GOOD, RED
 from console.ui.widgets.line_view import LineView
@@ -21,7 +24,7 @@ class Preconditions(Step):
         " loss history, a fresh bandit. Nothing is changed before you confirm it in step 4."
     )
     KEYS = "Enter next   Esc cancel"
-    BINDINGS = [Binding("enter", "done", "Next", show=False, id="pivot.checked")]  # noqa: RUF012
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.WIZARD_CHECKS)
 
     def __init__(self) -> None:
         super().__init__(id="pivot-preconditions")

@@ -7,13 +7,15 @@ from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
 from console import formatting
+from console.operations.actions import Place
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import WizardFiles
+from console.ui.keys import bindings_at
 from console.ui.screens.framed import FramedScreen
 from console.ui.screens.pivot.progress_lines import CONTINUE, ROLL_BACK, choices_of, timeline_lines
 from console.ui.screens.pivot.step import PROGRESS, steps_line
@@ -29,11 +31,7 @@ _ROWS_AROUND = 7
 class ProgressScreen(FramedScreen):
     """The app's timeline of the pivot; where nobody walks it, offers to continue or go back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Close", id="progress.close", tooltip="The pivot goes on"),
-        Binding("pageup", "scroll(-1)", "Up", id="progress.up", tooltip="The facts above"),
-        Binding("pagedown", "scroll(1)", "Down", id="progress.down", tooltip="The facts below"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.PIVOT)
 
     class WalkWanted(Message):
         """The pivot is to be walked on from where the journal says it is."""

@@ -2,16 +2,19 @@
 
 import time
 from collections.abc import Callable
+from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
 from console import formatting
+from console.operations.actions import Place
 from console.pivot.plan import Plan, ends_at_checkpoint
 from console.ui.input_guard import InputGuard
+from console.ui.keys import bindings_at
 from console.ui.screens.framed import put
 from console.ui.screens.pivot.step import Step, wrapped
 from console.ui.theme import AMBER, DIM, GOOD, RED
@@ -20,6 +23,7 @@ from console.ui.widgets.in_sight import TOO_SMALL, is_seen
 from console.ui.widgets.line_view import LineView
 from console.ui.widgets.text import foreign
 from console.view.run_view import RunView
+from trainer.rundir.names import escape_control
 from trainer.rundir.pivot.journal import HoldMode, next_boundary
 
 _PASTED = "a paste is not taken: type the name by hand"
@@ -31,12 +35,7 @@ class Review(Step):
 
     WORDS = "This is all that the pivot will do. Read it; until you confirm it nothing is changed."
     KEYS = "type the name, then Enter   ↑ ↓ scroll   Ctrl+← back   Esc cancel"
-    BINDINGS = [  # noqa: RUF012 - Textual's name
-        Binding("up", "scroll(-1)", "Up", show=False, id="pivot.review_up"),
-        Binding("down", "scroll(1)", "Down", show=False, id="pivot.review_down"),
-        Binding("pageup", "scroll(-10)", "Page up", show=False, id="pivot.review_page_up"),
-        Binding("pagedown", "scroll(10)", "Page down", show=False, id="pivot.review_page_down"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.WIZARD_REVIEW)
 
     class Confirmed(Message):
         """The run's name was typed: do it."""
@@ -172,5 +171,5 @@ def _stays(plan: Plan, view: RunView) -> tuple[str, ...]:
 
 def _diff_line(text: str, width: int) -> Content:
     style = {"+": GOOD, "-": RED}.get(text[:1], DIM)
-    escaped = formatting.escape_control(text, keep_newlines=False)
+    escaped = escape_control(text, keep_newlines=False)
     return Content.styled(f" {escaped}", style).truncate(width, ellipsis=True)

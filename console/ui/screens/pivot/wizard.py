@@ -7,14 +7,16 @@ from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
+from console.operations.actions import Place
 from console.pivot.plan import Plan
 from console.pivot.policy_draft import change_of, size_words
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import StartingPoint, WizardFiles
+from console.ui.keys import bindings_at
 from console.ui.screens.framed import FramedScreen
 from console.ui.screens.pivot.policy import Policy
 from console.ui.screens.pivot.preconditions import Preconditions
@@ -31,33 +33,7 @@ _STEPS = ("#pivot-preconditions", "#pivot-policy", "#pivot-when", "#pivot-review
 class WizardScreen(FramedScreen):
     """Changes nothing until the review is confirmed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "next", "Next", id="pivot.next", tooltip="The next step"),
-        Binding("b", "back", "Back", id="pivot.back", tooltip="The step before"),
-        Binding(
-            "ctrl+right",
-            "next",
-            "Next",
-            priority=True,
-            id="pivot.next_anywhere",
-            tooltip="The next step, from a field too",
-        ),
-        Binding(
-            "ctrl+left",
-            "back",
-            "Back",
-            priority=True,
-            id="pivot.back_anywhere",
-            tooltip="The step before, from a field too",
-        ),
-        Binding(
-            "escape",
-            "cancel",
-            "Cancel",
-            id="pivot.cancel",
-            tooltip="Close the wizard; the run isn't touched",
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.WIZARD)
 
     class PivotFound(Message):
         """A pivot is under way already."""

@@ -1,0 +1,435 @@
+"""The one table of what an operator can do: bindings, footer, help, read-only and verbs read it."""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from enum import Enum
+
+from console.view.run_view import RunView
+
+READ_ONLY = "read-only: nothing is changed from here"
+
+
+class Place(Enum):
+    """Where an action's key works: its section of the help."""
+
+    EVERYWHERE = "Everywhere"
+    PANES = "Panes"
+    CHART = "Loss chart"
+    SAMPLES = "Samples"
+    CHECKPOINTS = "Checkpoints"
+    LINES = "Lines of text"
+    AUDITS = "Two audits"
+    HELP = "Help"
+    QUIT = "Quit dialog"
+    WIZARD = "Pivot wizard"
+    WIZARD_CHECKS = "Checks in the wizard"
+    WIZARD_POLICY = "Arms in the wizard"
+    WIZARD_SOURCE = "Source to add"
+    WIZARD_REVIEW = "Review in the wizard"
+    PIVOT = "Pivot under way"
+    FORK = "Audit fork"
+    COMPARE = "Two runs"
+    CHOICES = "Choices"
+    THIN = "Thin dialog"
+
+    @property
+    def is_steering(self) -> bool:
+        """Whether only what changes the run leads there: a read-only console never shows it."""
+        return list(Place).index(self) >= list(Place).index(Place.QUIT)
+
+
+def _always(view: RunView) -> str:
+    return ""
+
+
+def _no_trainer(view: RunView) -> str:
+    return "" if view.is_running else "no trainer is running"
+
+
+def _nothing_to_resume(view: RunView) -> str:
+    if view.is_running:
+        return "the trainer is running"
+    return "" if view.can_go_on else "all steps are done"
+
+
+def _no_checkpoint(view: RunView) -> str:
+    return "" if view.checkpoints else "there is no checkpoint yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that an operator can do by a key, by a verb of the command line, or by both."""
+
+    id: str
+    """A key map moves its key by this."""
+    keys: str = ""
+    """Textual's names, `,` between several; the first is the one that is shown."""
+    does: str = ""
+    """The method that the key calls, `action_` left out, and its arguments."""
+    title: str = ""
+    description: str = ""
+    _: KW_ONLY
+    place: Place = Place.EVERYWHERE
+    changes_run: bool = False
+    """Whether a read-only console refuses it."""
+    why_not: Callable[[RunView], str] = _always
+    """Why the run can't take it as it is now; empty if it can."""
+    read_only_description: str = ""
+    """Where it does less there."""
+    is_shown: bool = True
+    """Whether it has a place in the line of keys."""
+    is_priority: bool = False
+    """Whether it works before whatever has the focus sees the key."""
+    key_display: str | None = None
+    verb: str = ""
+    """As it is typed."""
+    verb_help: str = ""
+    """What the verb does, prints, and exits with."""
+
+    def refusal(self, view: RunView | None, *, is_read_only: bool) -> str:
+        """Why it can't be done now, for a person; empty if it can. `view` is None: not known."""
+        if is_read_only and self.changes_run:
+            return READ_ONLY
+        return "" if view is None else self.why_not(view)
+
+
+def _at(place: Place, *actions: Action) -> tuple[Action, ...]:
+    return tuple(replace(action, place=place) for action in actions)
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action(
+        "run.status",
+        verb="status",
+        verb_help="print how the run is; exit 0 healthy, 1 needs attention, 3 not running",
+    ),
+    Action(
+        "run.stop",
+        verb="stop",
+        changes_run=True,
+        verb_help="ask the trainer to save and end, wait until it is gone, print the newest"
+        " checkpoint",
+    ),
+    Action(
+        "run.verify",
+        verb="verify",
+        verb_help="check every file of the run; exit 0 all well, 1 something is not",
+    ),
+    Action("run.service", verb="service", verb_help="print a systemd unit that trains the run"),
+    Action(
+        "run.compare",
+        verb="compare",
+        verb_help="put runs side by side: the same steps, the same held-out text, a verdict",
+    ),
+    *_at(
+        Place.EVERYWHERE,
+        Action(
+            "run.checkpoint",
+            "c",
+            "checkpoint",
+            "Checkpoint",
+            "Write a checkpoint now; training goes on",
+            changes_run=True,
+            why_not=_no_trainer,
+            verb="checkpoint",
+            verb_help="ask for a checkpoint, wait until it is written, print its path",
+        ),
+        Action(
+            "run.pivot",
+            "p",
+            "pivot",
+            "Pivot",
+            "Change the policy: a wizard that asks first",
+            changes_run=True,
+            verb="pivot",
+            verb_help="change the policy of the run without retraining: a new phase",
+        ),
+        Action(
+            "run.resume",
+            "r",
+            "resume",
+            "Resume",
+            "Start the trainer at the newest checkpoint",
+            changes_run=True,
+            why_not=_nothing_to_resume,
+        ),
+        Action(
+            "run.quit",
+            "q",
+            "ask_quit",
+            "Quit",
+            "Asks: stop training gracefully, or detach",
+            read_only_description="The same as d",
+        ),
+        Action("run.quit_too", "ctrl+q", "ask_quit", "Quit", "The same as q", is_shown=False),
+        Action(
+            "run.detach", "d", "detach", "Detach", "Close the console at once; training goes on"
+        ),
+        Action(
+            "run.interrupt",
+            "ctrl+c",
+            "detach",
+            "Detach",
+            "The same as d; no signal reaches the trainer",
+            is_shown=False,
+            is_priority=True,
+        ),
+        Action("app.help", "question_mark", "help", "Help", "All keys"),
+    ),
+    *_at(
+        Place.PANES,
+        Action("pane.loss", "1", "choose(0)", "Loss", "Go to the loss pane", is_shown=False),
+        Action(
+            "pane.samples", "2", "choose(1)", "Samples", "Go to the samples pane", is_shown=False
+        ),
+        Action("pane.bandit", "3", "choose(2)", "Bandit", "Go to the bandit pane", is_shown=False),
+        Action(
+            "pane.checkpoints",
+            "4",
+            "choose(3)",
+            "Checkpoints",
+            "Go to the checkpoints pane",
+            is_shown=False,
+        ),
+        Action("pane.log", "5", "choose(4)", "Log", "Go to the log pane", is_shown=False),
+        Action("pane.next", "tab", "walk(1)", "Next pane", "Go to the next pane", is_shown=False),
+        Action(
+            "pane.before", "shift+tab", "walk(-1)", "Pane before", "Go one back", is_shown=False
+        ),
+        Action("pane.zoom", "z", "zoom", "Zoom", "This pane alone, or all if there is room"),
+    ),
+    *_at(
+        Place.CHART,
+        Action(
+            "chart.scale", "l", "toggle_scale", "Scale", "Show the loss on a log or a linear axis"
+        ),
+        Action(
+            "chart.narrow",
+            "plus,equals_sign",
+            "narrow",
+            "Narrower",
+            "Show the last 10,000, 1,000 or 100 steps",
+            key_display="+",
+        ),
+        Action(
+            "chart.widen",
+            "minus",
+            "widen",
+            "Wider",
+            "Show more steps, up to the whole run",
+            key_display="-",
+        ),
+    ),
+    *_at(
+        Place.SAMPLES,
+        Action("samples.older", "left", "older", "Older", "The sample before this"),
+        Action("samples.newer", "right", "newer", "Newer", "The sample after this"),
+        Action("samples.newest", "n", "newest", "Newest", "Stay with the newest"),
+    ),
+    *_at(
+        Place.CHECKPOINTS,
+        Action(
+            "checkpoints.compare",
+            "enter",
+            "compare",
+            "Compare",
+            "Show its audit beside the one before",
+            why_not=_no_checkpoint,
+            key_display="Enter",
+        ),
+        Action(
+            "checkpoints.fork",
+            "f",
+            "fork",
+            "Fork",
+            "Two branches from it, to see which is better",
+            changes_run=True,
+            why_not=_no_checkpoint,
+            verb="fork",
+            verb_help="make a sibling run from a checkpoint, to try other settings from the same"
+            " weights",
+        ),
+        Action(
+            "checkpoints.thin",
+            "t",
+            "thin",
+            "Thin",
+            "Preview a thinning; asks before it deletes",
+            changes_run=True,
+            why_not=_no_checkpoint,
+            verb="thin",
+            verb_help="show which checkpoints may go; with --yes, delete them",
+        ),
+        Action("checkpoints.up", "up,k", "move(-1)", "Up", "Newer", is_shown=False),
+        Action("checkpoints.down", "down,j", "move(1)", "Down", "Older", is_shown=False),
+        Action(
+            "checkpoints.page_up", "pageup", "page(-1)", "Page up", "A screenful up", is_shown=False
+        ),
+        Action(
+            "checkpoints.page_down",
+            "pagedown",
+            "page(1)",
+            "Page down",
+            "A screenful down",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.home", "home,g", "move_to(0)", "Newest", "To the newest", is_shown=False
+        ),
+        Action(
+            "checkpoints.end", "end,G", "move_to(-1)", "Oldest", "To the oldest", is_shown=False
+        ),
+    ),
+    *_at(
+        Place.LINES,
+        Action("lines.up", "up,k", "scroll_up", "Up", "One line up", is_shown=False),
+        Action("lines.down", "down,j", "scroll_down", "Down", "One down", is_shown=False),
+        Action("lines.page_up", "pageup", "page_up", "Page up", "A screenful up", is_shown=False),
+        Action(
+            "lines.page_down",
+            "pagedown",
+            "page_down",
+            "Page down",
+            "A screenful down",
+            is_shown=False,
+        ),
+        Action("lines.home", "home,g", "scroll_home", "First line", "To the first", is_shown=False),
+        Action("lines.end", "end,G", "scroll_end", "Last line", "To the last", is_shown=False),
+    ),
+    *_at(
+        Place.AUDITS,
+        Action("compare.older", "left", "walk(-1)", "Older", "The pair before"),
+        Action("compare.newer", "right", "walk(1)", "Newer", "The pair after"),
+        Action("compare.close", "escape,q,enter", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.HELP,
+        Action("help.close", "escape,question_mark,q", "dismiss", "Close", "Close"),
+    ),
+    *_at(
+        Place.QUIT,
+        Action("quit.up", "up,k,shift+tab", "move(-1)", "Up", "The choice above"),
+        Action("quit.down", "down,j,tab", "move(1)", "Down", "The choice below"),
+        Action("quit.choose", "enter", "choose", "Choose", "Do what is marked"),
+        Action(
+            "quit.cancel", "escape", "cancel", "Cancel", "Close the dialog; the run isn't touched"
+        ),
+    ),
+    *_at(
+        Place.WIZARD,
+        Action("pivot.next", "n", "next", "Next", "The next step"),
+        Action("pivot.back", "b", "back", "Back", "The step before"),
+        Action(
+            "pivot.next_anywhere",
+            "ctrl+right",
+            "next",
+            "Next",
+            "The next step, from a field too",
+            is_priority=True,
+        ),
+        Action(
+            "pivot.back_anywhere",
+            "ctrl+left",
+            "back",
+            "Back",
+            "The step before, from a field too",
+            is_priority=True,
+        ),
+        Action(
+            "pivot.cancel", "escape", "cancel", "Cancel", "Close the wizard; the run isn't touched"
+        ),
+    ),
+    *_at(
+        Place.WIZARD_CHECKS,
+        Action("pivot.checked", "enter", "done", "Next", "On to the policy", is_shown=False),
+    ),
+    *_at(
+        Place.WIZARD_POLICY,
+        Action("policy.up", "up", "move(-1)", "Up", "The arm above", is_shown=False),
+        Action("policy.down", "down", "move(1)", "Down", "The arm below", is_shown=False),
+        Action("policy.floor", "left", "turn(0)", "Floor", "To the floor"),
+        Action("policy.cap", "right", "turn(1)", "Cap", "To the cap"),
+        Action("policy.take", "enter", "take", "Take", "Take what was typed; go down"),
+        Action("policy.erase", "backspace", "erase", "Erase", "Take back a digit"),
+        Action("policy.remove", "x", "remove", "Remove", "Remove this source, or not"),
+        Action("policy.add", "a", "add", "Add", "Add a source"),
+        Action("policy.forget", "escape", "forget", "Forget", "Forget what was typed"),
+    ),
+    *_at(
+        Place.WIZARD_SOURCE,
+        Action("source.close", "escape", "close", "Close", "Add no source"),
+    ),
+    *_at(
+        Place.WIZARD_REVIEW,
+        Action("pivot.review_up", "up", "scroll(-1)", "Up", "One line up", is_shown=False),
+        Action("pivot.review_down", "down", "scroll(1)", "Down", "One line down", is_shown=False),
+        Action(
+            "pivot.review_page_up",
+            "pageup",
+            "scroll(-10)",
+            "Page up",
+            "Ten lines up",
+            is_shown=False,
+        ),
+        Action(
+            "pivot.review_page_down",
+            "pagedown",
+            "scroll(10)",
+            "Page down",
+            "Ten lines down",
+            is_shown=False,
+        ),
+    ),
+    *_at(
+        Place.PIVOT,
+        Action("progress.close", "escape", "dismiss", "Close", "The pivot goes on"),
+        Action("progress.up", "pageup", "scroll(-1)", "Up", "The facts above"),
+        Action("progress.down", "pagedown", "scroll(1)", "Down", "The facts below"),
+    ),
+    *_at(
+        Place.FORK,
+        Action("fork.close", "escape", "dismiss", "Close", "Close; nothing is stopped"),
+        Action("fork.down", "down", "app.focus_next", "Next field", "The field below"),
+        Action("fork.up", "up", "app.focus_previous", "Field before", "The field above"),
+    ),
+    *_at(
+        Place.COMPARE,
+        Action("side.close", "escape,q", "dismiss", "Close", "Back"),
+        Action("side.read", "r", "read", "Read anew", "Read both runs again"),
+    ),
+    *_at(
+        Place.CHOICES,
+        Action("choices.up", "up,k", "move(-1)", "Up", "The choice above"),
+        Action("choices.down", "down,j", "move(1)", "Down", "The choice below"),
+        Action("choices.choose", "enter", "choose", "Choose", "Do what is marked"),
+    ),
+    *_at(
+        Place.THIN,
+        Action("thin.cancel", "escape", "dismiss", "Cancel", "Close; nothing goes"),
+        Action("thin.page_up", "pageup", "scroll(-1)", "Page up", "Steps before"),
+        Action("thin.page_down", "pagedown", "scroll(1)", "Page down", "More steps"),
+    ),
+)
+
+_BY_ID = {action.id: action for action in ACTIONS}
+_BY_VERB = {action.verb: action for action in ACTIONS if action.verb}
+
+
+def action_of(key_id: str) -> Action:
+    """The action of this id; raises `KeyError`."""
+    return _BY_ID[key_id]
+
+
+def action_of_verb(verb: str) -> Action:
+    """What the verb does; raises `KeyError`."""
+    return _BY_VERB[verb]
+
+
+def actions_at(place: Place) -> tuple[Action, ...]:
+    """What has a key there, in the order of the help."""
+    return tuple(each for each in ACTIONS if each.place is place and each.keys)
+
+
+def refusals(view: RunView) -> tuple[str, ...]:
+    """What the run can't take now: while this is the same, the same keys are on offer."""
+    return tuple(each.why_not(view) for each in ACTIONS)

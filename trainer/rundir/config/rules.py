@@ -1,0 +1,37 @@
+"""Rules of arithmetic and data by number: a run keeps those that it began with, bit for bit.
+
+`rules = N` in `run.toml` is written when the run is made. A file without it is of the time before
+the numbers: rules 1. What an entry here says never changes; what should be otherwise gets a new
+number.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What goes by the number."""
+
+    holds_out_pieces: bool
+    """Text is held out by pieces of about a row, a piece by its text alone, so that a text that is
+    held out of one source is trained on in none; else by whole documents, in each source anew."""
+    sums_norm_by_blocks: bool
+    """The gradient norm is summed by blocks in float64; else in torch's one sum in float32."""
+    corrects_ema: bool
+    """The loss EMA in the records is bias-corrected; else the first loss has the weight of all
+    that might have been before it."""
+    default_cap: float
+    """Of an arm's weight, where the policy gives none."""
+
+
+RULES = {
+    1: Rules(
+        holds_out_pieces=False, sums_norm_by_blocks=False, corrects_ema=False, default_cap=1.0
+    ),
+    # 1 + sqrt(2 ln 2**31) = 7.6 is the greatest score that a pulled arm can have: a cap of 8
+    # cuts none, and an arm that was never pulled, which weighs its cap, comes first.
+    2: Rules(holds_out_pieces=True, sums_norm_by_blocks=True, corrects_ema=True, default_cap=8.0),
+}
+
+NEWEST_RULES = max(RULES)
+"""The number that a new run is given."""

@@ -1,0 +1,140 @@
+"""Find the files that a glob names: folders walked once each, whatever links lead to them."""
+
+import fnmatch
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_MAGIC = re.compile(r"[*?[]")
+
+
+def never() -> None:
+    """A `check` of somebody who does not give up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched:
+    """What a glob names."""
+
+    files: tuple[Path, ...]
+    """In the order of their names; one that has several names (links) once."""
+    unreadable: tuple[Path, ...] = ()
+    """Folders that could not be looked into: what lies in them is not in `files`."""
+
+
+def match_files(base: Path, pattern: str, check: Callable[[], None] = never) -> Matched:
+    """The regular files that `pattern` names, relative to `base`.
+
+    As in a shell: `**` goes into folders of any depth, also through links, hidden names are named
+    by a pattern with a dot only. `check` is called all the time and may raise to give up.
+    """
+    walk = Walk(check)
+    by_identity: dict[object, Path] = {}
+    # a file that a link names, too, goes by its own name
+    for path in sorted(walk.files(base, pattern), key=lambda p: (p.is_symlink(), str(p))):
+        check()
+        by_identity.setdefault(_identity(path), path)
+    files = tuple(sorted(by_identity.values(), key=str))
+    return Matched(files=files, unreadable=tuple(sorted(walk.unreadable, key=str)))
+
+
+class Walk:
+    """One walk through the folders that a pattern leads to."""
+
+    def __init__(self, check: Callable[[], None] = never) -> None:
+        self.unreadable: set[Path] = set()
+        self._check = check
+
+    def files(self, base: Path, pattern: str) -> Iterator[Path]:
+        """Each file as it is found, in no order; one with two names twice."""
+        return self._match(base, Path(pattern).parts)
+
+    def _match(self, at: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+        self._check()
+        if not parts:
+            if self._is_file(at):
+                yield at
+            return
+        part, rest = parts[0], parts[1:]
+        if part == "**":
+            while rest[:1] == ("**",):
+                rest = rest[1:]
+            for folder in self._folders(at):
+                yield from self._match(folder, rest or ("*",))
+        elif _MAGIC.search(part):
+            for entry in self._entries(at):
+                if _is_named(entry.name, part):
+                    yield from self._match(Path(entry.path), rest)
+        else:
+            yield from self._match(at / part, rest)
+
+    def _folders(self, top: Path) -> Iterator[Path]:
+        """The folder and all below it, each once; what links lead to after what lies there."""
+        seen: set[tuple[int, int]] = set()
+        linked = deque([top])
+        while linked:
+            below = [linked.popleft()]
+            while below:
+                folder = below.pop()
+                if not _is_new(folder, seen):
+                    continue
+                yield folder
+                entries = [e for e in self._entries(folder) if not e.name.startswith(".")]
+                linked.extend(Path(e.path) for e in entries if e.is_symlink())
+                inside = [Path(e.path) for e in entries if e.is_dir(follow_symlinks=False)]
+                below.extend(reversed(inside))
+
+    def _is_file(self, path: Path) -> bool:
+        try:
+            return path.is_file()
+        except OSError:
+            self.unreadable.add(path.parent)
+            return False
+
+    def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
+        found = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    self._check()
+                    found.append(entry)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError:
+            self.unreadable.add(folder)
+        return sorted(found, key=lambda entry: entry.name)
+
+
+def _identity(path: Path) -> object:
+    """The same for two names of one file; of file systems without inodes, the name."""
+    try:
+        found = path.stat()
+    except OSError:  # gone since: whoever reads it says so
+        return path
+    return (found.st_dev, found.st_ino) if found.st_ino else path
+
+
+def _is_new(folder: Path, seen: set[tuple[int, int]]) -> bool:
+    try:
+        found = folder.stat()
+    except OSError:  # a link to nowhere, or to itself
+        return False
+    identity = (found.st_dev, found.st_ino)
+    if identity in seen:
+        return False
+    seen.add(identity)
+    return True
+
+
+def _is_named(name: str, pattern: str) -> bool:
+    is_hidden = name.startswith(".") and not pattern.startswith(".")
+    return not is_hidden and _regex(pattern).match(name) is not None
+
+
+@cache
+def _regex(pattern: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(pattern))
