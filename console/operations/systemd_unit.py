@@ -84,7 +84,8 @@ def linger_words(*, root: Path = Path("/")) -> str:
         return f"where it is to run, first: {enable}; without that it ends when {user} logs out"
     if (root / "var/lib/systemd/linger" / user).exists():
         return f"{user} lingers: it starts at boot, and goes on after the logout"
-    return f"{user} does not linger: it would end at the logout, and not start at boot; first: {enable}"
+    ends = "it would end at the logout, and not start at boot"
+    return f"{user} does not linger: {ends}; first: {enable}"
 
 
 def _codes(codes: Sequence[Exit]) -> str:

@@ -9,6 +9,7 @@ import orjson
 from console.view.cached_file import CachedFile
 from console.view.run_view import Mark, MarkKind
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_fields import step_of, words
 
 
@@ -33,7 +34,7 @@ class ForkBook:
 
 def _read(path: Path) -> tuple[Mark, ...]:
     try:
-        written = orjson.loads(path.read_bytes())
+        written = orjson.loads(read_file(path))
     except (OSError, orjson.JSONDecodeError):
         return ()
     return fork_marks(written) if isinstance(written, dict) else ()
