@@ -15,6 +15,7 @@ from trainer.proxy.progress import Progress, ignore
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenizedSource, tokenize_source
 from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SourceError
 
 DOCUMENTS = small_documents(40)
@@ -38,15 +39,16 @@ def load(tmp_path: Path, text: Path, tokenizer: TextTokenizer) -> Load:
         vocab_size: int = 300,
         progress: Progress = ignore,
         name: str = "small",
+        frozen: str | None = None,
     ) -> TokenizedSource:
         return tokenize_source(
             name,
             SourceSettings(path="text.jsonl"),
-            base=tmp_path,
+            run=RunDirectory(tmp_path),
             tokenizer=tokenizer,
             vocab_size=vocab_size,
-            directory=tmp_path / "tokens",
             progress=progress,
+            frozen=frozen,
         )
 
     return call

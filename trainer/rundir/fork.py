@@ -16,7 +16,7 @@ import tomlkit
 from trainer.rundir.atomic import sync_directory, write_atomic
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints
 from trainer.rundir.checkpoints.cloning import clone_file, digest_of
-from trainer.rundir.config.policy_change import PolicyChange, apply_change
+from trainer.rundir.config.policy_change import PolicyChange, apply_change, check_sources
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
@@ -278,7 +278,9 @@ def _lineage(run: RunDirectory) -> tuple[Base, ...]:
 def _pivot(fork: RunDirectory, change: PolicyChange, t: float) -> None:
     """A pivot of the fork before it ever starts: nobody else knows the directory yet."""
     newest = list_checkpoints(fork.path, None).checkpoints[-1]
-    text = apply_change(read_file(fork.settings).decode(), change)
+    before = read_file(fork.settings).decode()
+    text = apply_change(before, change)
+    check_sources(fork, parse_settings(before), parse_settings(text))
     pivot = request_pivot(fork, text, mode=HoldMode.NOW, note=change.note, step=newest.step, t=t)
     pivot = archive(fork, hold(fork, pivot, newest, t), t)
     retire(fork, restart(fork, commit(fork, pivot, t), t))

@@ -105,7 +105,7 @@ def test_source_without_a_file_is_named_before_anything_is_changed(tmp_path: Pat
     added = {"letters": SourceSettings(path=str(tmp_path / "none.txt"))}
     settings = parse_settings(apply_change(TEXT, PolicyChange(added=added)))
     with pytest.raises(SettingsError, match=r"sources\.letters: .*no such file"):
-        check_sources(settings, tmp_path)
+        check_sources(RunDirectory(tmp_path), parse_settings(TEXT), settings)
 
 
 def test_only_sources_and_policy_may_change() -> None:
