@@ -15,7 +15,6 @@ from console.operations.operations import Operations
 from console.operations.restarts import Restarter, restarting
 from console.pivot.driver import PivotDriver
 from console.pivot.wizard_files import WizardFiles
-from console.process.presence import presence_of
 from console.verbs.table import VERBS
 from console.verbs.verb import say
 from console.view.cached_file import CachedFile, read_settings
@@ -28,8 +27,9 @@ from trainer.rundir.names import shown
 from trainer.rundir.outcomes import Exit, RunError, SettingsError
 
 _DESCRIPTION = """\
-Watch and steer the training run in the directory RUN. The run is made if it isn't there; a live
-trainer is adopted, else one is started. Leaving the console never ends the training.
+Watch and steer the training run in the directory RUN. If it isn't there, it is made, and its
+trainer started. A run that is there is shown as it is: a live trainer is adopted, and none is
+started but by r or --launch. Leaving the console never ends the training.
 """
 _EPILOG = """\
 A run directory named like a verb is reached as ./status. After -- comes the command of another
@@ -92,18 +92,16 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
     parsed, command = _parse_console(arguments)
     if not has_terminal():
         raise SettingsError("the console needs a terminal; for scripts: andrea-console status RUN")
-    run = _find_run(parsed, command)
+    run, is_new = _find_run(parsed, command)
     operations = Operations(run, read_only=parsed.read_only, command=command)
     follower = Follower(run, operations)
-    will_launch = not (parsed.no_launch or parsed.read_only or presence_of(run).is_held)
-    if will_launch:
-        load_settings(run.settings)
     restarter = None if parsed.read_only else _restarter(operations, parsed)
+    if parsed.launch or (is_new and not parsed.no_launch):
+        load_settings(run.settings)
+        started = operations.adopt_or_launch()
+        follower.opening_note = "" if started.ok else started.message
     if restarter is not None:
         restarter.consider()  # a crash that is there has its pause, whoever opens a console
-    is_waiting = restarter is not None and restarter.is_waiting
-    started = operations.adopt_or_launch(no_launch=parsed.no_launch or is_waiting)
-    follower.opening_note = "" if started.ok else started.message
     follower.read_ahead = ahead
     # Textual takes a moment to load, which verbs and mistakes need not wait for.
     from console.ui.session import run_console  # noqa: PLC0415
@@ -161,6 +159,8 @@ def _parse_console(arguments: list[str]) -> tuple[argparse.Namespace, tuple[str,
     _require_no_typo(parser, parsed.run)
     if "--" in arguments and not command:
         parser.error("no command after --")
+    if parsed.launch and parsed.read_only:
+        parser.error("--launch starts a trainer, and --read-only changes nothing")
     parsed.run = Path(parsed.run)
     return parsed, command
 
@@ -218,7 +218,13 @@ def _console_parser() -> argparse.ArgumentParser:
         type=_source,
         help="text that a new run trains on: files, *.jsonl, or python:docs; may be repeated",
     )
-    parser.add_argument("--no-launch", action="store_true", help="don't start a trainer")
+    starting = parser.add_mutually_exclusive_group()
+    starting.add_argument(
+        "--launch", action="store_true", help="start the trainer of a run that is there, as r does"
+    )
+    starting.add_argument(
+        "--no-launch", action="store_true", help="don't start that of a new run, or after a crash"
+    )
     parser.add_argument(
         "--restart",
         action="store_true",
@@ -237,14 +243,13 @@ def _source(text: str) -> tuple[str, str]:
     return name, path
 
 
-def _find_run(parsed: argparse.Namespace, command: tuple[str, ...]) -> RunDirectory:
-    """The run, made if it isn't there; a console that changes nothing makes none."""
+def _find_run(parsed: argparse.Namespace, command: tuple[str, ...]) -> tuple[RunDirectory, bool]:
+    """The run, made if it isn't there, and whether it was; one that changes nothing makes none."""
     if parsed.read_only:
         if not parsed.run.is_dir():
             raise SettingsError(f"{parsed.run}: there is no run, and --read-only makes none")
-        return RunDirectory(parsed.run)
+        return RunDirectory(parsed.run), False
     sources = dict(parsed.source)
     if len(sources) < len(parsed.source):
         raise SettingsError("--source: a name is given twice")
-    run, _ = ensure_run(parsed.run, preset=parsed.preset, sources=sources, command=command)
-    return run
+    return ensure_run(parsed.run, preset=parsed.preset, sources=sources, command=command)

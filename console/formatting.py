@@ -15,6 +15,11 @@ def steps(count: int | None) -> str:
     return UNKNOWN if count is None else f"{count:,}"
 
 
+def count(number: int | None, thing: str) -> str:
+    """`1 file`, `12 files`."""
+    return f"{steps(number)} {thing}{'' if number == 1 else 's'}"
+
+
 def short_steps(count: int | None) -> str:
     """At most six cells: `950`, `112.7k`, `1.25M`."""
     if count is None:

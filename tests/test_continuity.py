@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.tiny import ask_stop, make_tiny_run, train_here, write_paragraphs
+from tests.tiny import ask_stop, make_tiny_run, train_here
 from trainer.continuity import compare_environment, compare_settings
 from trainer.rundir.config.run_toml import flat_settings, parse_settings
 from trainer.rundir.outcomes import Exit, SettingsError

@@ -24,7 +24,14 @@ from trainer.rundir.config.run_toml import flat_settings, load_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import EXIT_WORDS, Exit, HistoryError, RunError, SettingsError
+from trainer.rundir.outcomes import (
+    EXIT_WORDS,
+    Exit,
+    HistoryError,
+    RunError,
+    SettingsError,
+    after_word,
+)
 from trainer.rundir.pivot.journal import refuse_if_half_done
 from trainer.rundir.reading import strangers_in
 from trainer.rundir.sources.prepared import holds_prepared_text
@@ -118,17 +125,28 @@ def _live(hold: Hold, signals: Signals, until: int | None) -> Exit:
 
 
 def first_state(run: RunDirectory, before: State | None) -> State:
-    """What a start begins with. The settings and environment that were trained with stay on file
-    until training begins with others: a start that was refused, or failed, proves nothing.
+    """What a start begins with: what the one before left, but for what is that trainer's own.
+
+    Where the run stands, and what it was trained with, stays on file until training begins: a
+    start that was refused, stopped or failed proves nothing.
     """
-    state = State(phase=run.current_phase(), pid=os.getpid())
+    phase, pid = run.current_phase(), os.getpid()
     if before is None:
-        return state
+        return State(phase=phase, pid=pid)
+    save = before.last_save
     return replace(
-        state,
-        attempt=before.attempt,
-        settings=before.settings,
-        environment=before.environment,
+        before,
+        doing="",
+        detail="",
+        takes_signals=False,
+        pid=pid,
+        phase=phase,
+        phase_start_step=before.phase_start_step if before.phase == phase else before.step,
+        last_save=None if save is None else replace(save, requests=0),  # counted anew each start
+        alarms=(),
+        notes=(),
+        exit_code=None,
+        reason="",
     )
 
 
@@ -210,4 +228,4 @@ def _end(reporter: Reporter, code: Exit, reason: str, *, is_said: bool = True) -
     doing = _END.get(code, "failed")
     reporter.now(doing=doing, detail="", takes_signals=False, exit_code=int(code), reason=reason)
     if is_said:
-        reporter.say(f"{doing}: {reason}")
+        reporter.say(f"{doing}: {after_word(doing, reason)}")

@@ -16,7 +16,8 @@ from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
 from trainer.persistence.source_watch import GOES_ON_PREPARED, SourceWatch, text_alarm
 from trainer.proxy.feed import Feed, open_feed
-from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes, list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
+from trainer.rundir.checkpoints.coverage import own_checkpoints, require_history
 from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.run_toml import flat_settings
 from trainer.rundir.config.settings import Settings
@@ -101,9 +102,10 @@ def _open(
     place(settings.train)  # raises now, not after minutes of tokenizing
     for name in remove_leftovers(run):
         reporter.say(f"removed {name}, which a killed process left half written")
-    inventory = list_checkpoints(run.path, settings.model.n_params)
+    inventory = own_checkpoints(run, settings.model.n_params)
     for skip in inventory.skipped:
         reporter.say(f"skipped {skip.path.name}: {skip.reason}")
+    require_history(run, inventory)
     newest = inventory.newest
     if not newest or newest.step < settings.train.total_steps:
         _require_room(run, settings)

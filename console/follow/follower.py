@@ -6,7 +6,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from console import formatting
 from console.chart.series import Series
+from console.follow.idle_watch import IdleWatch
 from console.follow.read_ahead import ReadAhead
 from console.follow.watch import wakes
 from console.operations.checkpoint_requests import Seen
@@ -15,9 +17,10 @@ from console.operations.restarts import Restarter
 from console.process.presence import Liveness, Presence, presence_of
 from console.process.signals import Ask, takes
 from console.view.audits import AuditBook
-from console.view.build_view import Facts, reduce, step_of_run
+from console.view.build_view import Facts, evidence_of, reduce, step_of_run
 from console.view.cached_file import CachedFile, read_news, read_settings
 from console.view.checkpoint_rows import CheckpointBook
+from console.view.disk_forecast import Room
 from console.view.log_tail import LogTail
 from console.view.loss_history import History
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
@@ -79,6 +82,10 @@ class Follower:
         self._pivots = PivotBook(run)
         self._idle = IdleWatch()
         self._last: RunView | None = None
+        self.doubt_seconds = 0.0
+        """How long to look on until a stall is known and no guess by a clock that may be another's
+        or was set; 0 where the last look knows.
+        """
 
     @property
     def series(self) -> Series:
@@ -105,7 +112,7 @@ class Follower:
         self._list_checkpoints(settings, state)
         self._pivots.look()
         self._read_history()  # last: a child may be at it still
-        facts = self._facts(presence, settings, state)
+        facts = self._with_idle_time(self._facts(presence, settings, state))
         notes = (self.opening_note, self.watching_note, self._pivots.warning, mistake)
         view = reduce(replace(facts, notes=self._notes(*notes)))
         self._last = replace(view, request=self._operations.requests.look(_seen(view, state)))
@@ -126,7 +133,7 @@ class Follower:
             takes_signals=False,
             steps_per_minute=None,
             eta_seconds=None,
-            free_bytes=None,
+            room=Room(),
             full_in_seconds=None,
             alarms=(),
             notes=(),
@@ -186,6 +193,7 @@ class Follower:
         launched = self._operations.launched
         child_exit = launched.exit_code() if launched is not None else None
         is_current = _is_current(state, presence, launched.pid if launched else None)
+        free_bytes, free_inodes = _free(self.run)
         facts = Facts(
             run=self.run,
             presence=presence,
@@ -210,26 +218,41 @@ class Follower:
             checkpoint_bytes=self._checkpoints.total_bytes,
             skipped=self._checkpoints.skipped,
             strangers=tuple(strangers_in(self.run)),
-            free_bytes=_free_bytes(self.run),
+            free_bytes=free_bytes,
+            free_inodes=free_inodes,
             log_tail=self._log.lines,
             outlook=self.restarter.outlook if self.restarter is not None else "",
         )
-        shown = history.point_at(step_of_run(facts))
-        return replace(facts, shown=shown, idle_seconds=self._idle_seconds(facts))
+        return replace(facts, shown=history.point_at(step_of_run(facts)))
 
-    def _idle_seconds(self, facts: Facts) -> float:
+    def _with_idle_time(self, facts: Facts) -> Facts:
+        """A foreign machine's times say nothing by this clock: from there, two looks count."""
+        self.doubt_seconds = 0.0
         if not facts.is_complete:
-            return 0.0
-        state = facts.state or State()
+            return facts
+        state, now = facts.state or State(), self._clock.monotonic()
         moved = (facts.presence, facts.history_version, state.step, state.doing, state.detail)
-        told_at = state.t if facts.is_state_current else None
+        ago = self._newest_time_ago(facts)
+        before = max(0.0, ago) if ago is not None and _shares_clock(facts.presence) else 0.0
+        idle_seconds = self._idle.seconds(moved, now=now, before=before)
+        facts = replace(facts, idle_seconds=idle_seconds)
+        if facts.presence.is_running:
+            patience = evidence_of(facts).patience_seconds
+            self.doubt_seconds = self._idle.doubt_seconds(
+                now=now, ago=ago, patience_seconds=patience
+            )
+        return facts
+
+    def _newest_time_ago(self, facts: Facts) -> float | None:
+        """Seconds by this machine's clock since the newest time that the run's files tell."""
+        told_at = facts.state.t if facts.state is not None and facts.is_state_current else None
         times = (_lock_time(self.run), facts.last_step_at, told_at)
         last = max((t for t in times if t is not None), default=None)
-        before = 0.0 if last is None else max(0.0, self._clock.wall() - last)
-        return self._idle.seconds(moved, now=self._clock.monotonic(), before=before)
+        return None if last is None else self._clock.wall() - last
 
     def _notes(self, *notes: str) -> tuple[str, ...]:
-        damage = f"{self.run.loss.name}: {self._damaged_lines:,} lines can't be read"
+        lines = formatting.count(self._damaged_lines, "line")
+        damage = f"{self.run.loss.name}: {lines} can't be read"
         return tuple(text for text in (*notes, damage if self._damaged_lines else "") if text)
 
 
@@ -240,23 +263,6 @@ async def reasons_to_look(follower: Follower) -> AsyncGenerator[None, None]:
             if follower.is_complete:
                 follower.watching_note = (await anext(changes)).note
             yield
-
-
-class IdleWatch:
-    """How long nothing has moved, by the monotonic clock."""
-
-    def __init__(self) -> None:
-        self._moved: object = None
-        self._since = 0.0
-
-    def seconds(self, moved: object, *, now: float, before: float) -> float:
-        """Since `moved` was last another; at the first look, since `before` seconds ago."""
-        if self._moved is None:
-            self._since = now - before
-        elif moved != self._moved:
-            self._since = now
-        self._moved = moved
-        return now - self._since
 
 
 def _is_current(state: State | None, presence: Presence, child_pid: int | None) -> bool:
@@ -290,12 +296,19 @@ def _seen(view: RunView, state: State | None) -> Seen:
     )
 
 
-def _free_bytes(run: RunDirectory) -> int | None:
+def _free(run: RunDirectory) -> tuple[int | None, int | None]:
+    """Bytes and inodes that are free; a file system without a table of inodes tells none."""
     try:
         disk = os.statvfs(run.path)
     except OSError:
-        return None
-    return disk.f_bavail * disk.f_frsize
+        return None, None
+    return disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else None
+
+
+def _shares_clock(presence: Presence) -> bool:
+    """Whether the times that the trainer writes are of this machine's clock."""
+    holder = presence.holder
+    return holder is not None and bool(holder.pid) and holder.is_on_this_machine
 
 
 def _lock_time(run: RunDirectory) -> float | None:

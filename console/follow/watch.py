@@ -45,8 +45,8 @@ async def wakes(
                         yield wake
             except FileNotFoundError:
                 pass
-            except OSError as error:
-                note = f"changes are seen every {tick_seconds:g} s only: {error}"
+            except (OSError, RuntimeError, ExceptionGroup) as error:
+                note = f"changes are seen every {tick_seconds:g} s only: {_reason(error)}"
         yield Wake(is_tick=True, note=note)
         await asyncio.sleep(tick_seconds)
 
@@ -81,6 +81,13 @@ async def _watched(
     finally:
         stop.set()
         await changes.aclose()
+
+
+def _reason(error: Exception) -> str:
+    """Why; what fails in the watcher's thread comes back in a group."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__
 
 
 def is_relevant(path: str) -> bool:

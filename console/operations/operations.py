@@ -13,14 +13,14 @@ from console import formatting
 from console.operations.checkpoint_requests import REQUESTED, Asked, RequestTracker
 from console.operations.restarts import has_crashed
 from console.process.launch import LaunchedTrainer, launch_trainer
-from console.process.presence import Presence, presence_of
+from console.process.presence import Presence, place_of, presence_of
 from console.process.signals import Ask, NotSentError, send
 from console.view.cached_file import read_settings
 from trainer.rundir.actions import log_action
-from trainer.rundir.checkpoints.checkpoint import list_checkpoints
-from trainer.rundir.checkpoints.protected import protected_steps
+from trainer.rundir.checkpoints.checkpoint import Inventory
+from trainer.rundir.checkpoints.coverage import own_checkpoints
 from trainer.rundir.checkpoints.retention import Plan
-from trainer.rundir.checkpoints.thinning import nonfinite_steps_of, plan_of, thin
+from trainer.rundir.checkpoints.thinning import nonfinite_steps_of, plan_of, still_going, thin
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.directory import HeldDirectory
@@ -77,13 +77,11 @@ class Operations:
             return f"{what}: the one that was watched is deleted; to watch another, open it anew"
         return f"{what}: where it is now can't be seen from here, and a trainer may live there"
 
-    def adopt_or_launch(self, *, no_launch: bool = False) -> Outcome:
-        """Take the live trainer as it is; else start one, unless that isn't wanted."""
+    def adopt_or_launch(self) -> Outcome:
+        """Take the live trainer as it is; else start one."""
         presence = presence_of(self.run)
         if presence.is_held:
             return Outcome(ok=True, message=f"watching {_named(presence)}")
-        if no_launch or self.read_only:
-            return Outcome(ok=True, message="no trainer is running; none was started")
         return self.launch()
 
     def launch(self) -> Outcome:
@@ -118,7 +116,7 @@ class Operations:
             child_exit = None  # the trainer's own word says more
         if not has_crashed(state, is_held=is_held, child_exit=child_exit):
             return False, -1
-        newest = list_checkpoints(self.run.path, None).newest
+        newest = self._inventory().newest
         return True, newest.step if newest else -1
 
     def preview_thinning(self) -> Plan | Outcome:
@@ -177,14 +175,19 @@ class Operations:
             raise RefusedError(mistake)
         refuse_if_half_done(self.run)
         command = self.command or settings.trainer.command
-        self._refuse_if_finished(settings, is_foreign=bool(command))
+        self._refuse_if_finished(settings)
         self.launched = launch_trainer(self.run, command)
         self._stopped = None
         return Done(f"trainer started (pid {self.launched.pid})", self.launched.pid)
 
-    def _refuse_if_finished(self, settings: Settings, *, is_foreign: bool) -> None:
-        n_params = None if is_foreign else settings.model.n_params
-        newest = list_checkpoints(self.run.path, n_params).newest
+    def _inventory(self) -> Inventory:
+        settings, _ = read_settings(self.run.settings)
+        is_foreign = settings is None or self.command or settings.trainer.command
+        n_params = None if settings is None or is_foreign else settings.model.n_params
+        return own_checkpoints(self.run, n_params)
+
+    def _refuse_if_finished(self, settings: Settings) -> None:
+        newest = self._inventory().newest
         if newest is not None and newest.step >= settings.train.total_steps:
             raise RefusedError(f"all {formatting.steps(settings.train.total_steps)} steps are done")
 
@@ -205,7 +208,7 @@ class Operations:
         return Done(REQUESTED.message, sent_to.pid)
 
     def _asked(self, pid: int, state: State | None) -> Asked:
-        newest = list_checkpoints(self.run.path, None).newest
+        newest = self._inventory().newest
         save = state.last_save if state is not None and state.pid == pid else None
         return Asked(
             pid=pid,
@@ -224,11 +227,13 @@ class Operations:
         return Done(message, self._stopped.pid)
 
     def _thin(self, plan: Plan) -> "Done":
-        bases = protected_steps(self.run)  # the preview may be hours old
-        plan = replace(plan, going=tuple(c for c in plan.going if c.step not in bases))
+        # the preview may be hours old
+        plan = replace(plan, going=still_going(self.run, plan, self._inventory()))
         freed = formatting.size(thin(plan))
         files = tuple(checkpoint.path.name for checkpoint in plan.going)
-        return Done(f"{len(files):,} checkpoints deleted, {freed} freed", files=files)
+        return Done(
+            f"{formatting.count(len(files), 'checkpoint')} deleted, {freed} freed", files=files
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +261,8 @@ def _named(presence: Presence) -> str:
     holder = presence.holder
     if holder is None or not holder.pid:
         return "a trainer"
-    return f"the trainer (pid {holder.pid}" + ("" if holder.is_here else f" on {holder.host}") + ")"
+    where = "" if holder.is_here else f" {place_of(holder)}"
+    return f"the trainer (pid {holder.pid}{where})"
 
 
 def _refuse_while_deaf(state: State | None, holder: Holder | None) -> None:

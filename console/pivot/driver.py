@@ -9,13 +9,24 @@ from collections.abc import Callable, Generator, Iterator
 
 from console import formatting
 from console.operations.operations import Operations, Outcome
-from console.pivot.facts import Progress, archived, committed, held, requested, restarted, waiting
+from console.pivot.facts import (
+    Progress,
+    archived,
+    committed,
+    held,
+    hold_ahead,
+    hold_as_it_is,
+    requested,
+    restarted,
+    waiting,
+)
 from console.pivot.plan import Plan, require_as_planned
 from console.process.launch import exit_words
 from console.process.presence import Presence, presence_of
 from console.process.signals import Ask, NotSentError, send, takes
 from trainer.rundir.actions import log_action
-from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, Inventory, checkpoint_name
+from trainer.rundir.checkpoints.coverage import own_checkpoints, require_history
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.leftovers import remove_leftovers
 from trainer.rundir.lock import TrainerLock
@@ -66,7 +77,8 @@ class PivotDriver:
     def request(self, plan: Plan) -> Progress:
         """Write the journal; the trainer is told by the walk. Raises `RunError` or `OSError`."""
         self._guard()
-        self._refuse_at_the_end(plan.mode)
+        base = self._base_as_it_is(plan.mode)
+        self._refuse_at_the_end(plan.mode, base)
         require_as_planned(self.run, plan)
         pivot = request_pivot(
             self.run,
@@ -76,7 +88,9 @@ class PivotDriver:
             step=self._step(),
             t=self._wall(),
         )
-        return self._told(requested(pivot, load_settings(self.run.settings).checkpoint.every))
+        every = load_settings(self.run.settings).checkpoint.every
+        ahead = hold_ahead(pivot.mode, pivot.requested_step, every)
+        return self._told(requested(pivot, hold_as_it_is(base.step) if base else ahead))
 
     def walk(self) -> Generator[Progress, None, None]:
         """Go on from the journal's stage to the new phase's first step.
@@ -150,16 +164,25 @@ class PivotDriver:
         finally:
             lock.release()
 
-    def _refuse_at_the_end(self, mode: HoldMode) -> None:
+    def _base_as_it_is(self, mode: HoldMode) -> Checkpoint | None:
+        """The checkpoint that a stopped run's pivot stands on without another step, if it does.
+
+        Raises `HistoryError` where the trainer that is started then would refuse.
+        """
+        if self._lives(presence_of(self.run)):
+            return None
+        inventory = self._inventory()
+        require_history(self.run, inventory)
+        is_taken = _can_be_taken(mode, inventory.newest, self._step())
+        return inventory.newest if is_taken else None
+
+    def _refuse_at_the_end(self, mode: HoldMode, base: Checkpoint | None) -> None:
         """The run's last step is no boundary to hold at: the trainer ends there."""
-        if mode is HoldMode.NOW:
+        if mode is HoldMode.NOW or base is not None:
             return
-        settings, step = load_settings(self.run.settings), self._step()
-        boundary = next_boundary(step, settings.checkpoint.every)
-        is_there = not self._lives(presence_of(self.run)) and _can_be_taken(
-            mode, self._newest(), step
-        )
-        if boundary >= settings.train.total_steps and not is_there:
+        settings = load_settings(self.run.settings)
+        boundary = next_boundary(self._step(), settings.checkpoint.every)
+        if boundary >= settings.train.total_steps:
             raise PivotHaltedError(
                 f"the next boundary, step {formatting.steps(boundary)}, is the end of the run;"
                 " a pivot can only be held after the step under way (--now)"
@@ -211,10 +234,20 @@ class PivotDriver:
         return max(step for step in steps if isinstance(step, int))
 
     def _hold(self, pivot: Pivot) -> Pivot:
-        newest = self._newest()
-        if newest is None:
-            raise PivotHaltedError(f"{self.run.path}: there is no checkpoint to go on from")
-        return hold(self.run, pivot, newest, self._wall())
+        inventory = self._inventory()
+        require_history(self.run, inventory)
+        return hold(self.run, pivot, self._boundary(inventory), self._wall())
+
+    def _boundary(self, inventory: Inventory) -> Checkpoint:
+        """Of the step at which the trainer held; of a run that was stopped, the newest."""
+        state = read_state(self.run.state)
+        boundary, what = inventory.newest, "a checkpoint to go on from"
+        if state is not None and state.exit_code == Exit.HELD:
+            boundary, what = inventory.at(state.step), f"{checkpoint_name(state.step)}, as held,"
+        if boundary is None:
+            hint = how_to_go_on(self.run)
+            raise PivotHaltedError(f"{self.run.path}: {what} is not there; {hint}")
+        return boundary
 
     def _wait_for_first_step(self, pivot: Pivot) -> Iterator[Progress]:
         if first_record(self.run, pivot) is None and not self._lives(presence_of(self.run)):
@@ -274,9 +307,12 @@ class PivotDriver:
         return bool(self._operations.command or load_settings(self.run.settings).trainer.command)
 
     def _newest(self) -> Checkpoint | None:
+        return self._inventory().newest
+
+    def _inventory(self) -> Inventory:
         settings = load_settings(self.run.settings)
         n_params = None if self._is_foreign() else settings.model.n_params
-        return list_checkpoints(self.run.path, n_params).newest
+        return own_checkpoints(self.run, n_params)
 
     def _guard(self) -> None:
         if self._operations.read_only:

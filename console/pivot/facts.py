@@ -33,13 +33,24 @@ def waiting(pivot: Pivot, step: int, every: int) -> Progress:
     return Progress(stage=Stage.HELD, is_done=False, message=message, step=step)
 
 
-def requested(pivot: Pivot, every: int) -> Progress:
-    """The journal is written."""
-    where = f"at step {formatting.steps(next_boundary(pivot.requested_step, every))}"
-    if pivot.mode is HoldMode.NOW:
-        where = "after the step under way"
-    message = f"requested at step {formatting.steps(pivot.requested_step)}, to be held {where}"
+def requested(pivot: Pivot, where: str = "") -> Progress:
+    """The journal is written; `where` the run is to be held, if that is known."""
+    message = f"requested at step {formatting.steps(pivot.requested_step)}"
+    if where:
+        message += f", to be held {where}"
     return Progress(stage=Stage.REQUESTED, is_done=True, message=message)
+
+
+def hold_ahead(mode: HoldMode, step: int, every: int) -> str:
+    """Where a trainer at `step` will hold."""
+    if mode is HoldMode.NOW:
+        return "after the step under way"
+    return f"at step {formatting.steps(next_boundary(step, every))}"
+
+
+def hold_as_it_is(newest_step: int) -> str:
+    """Where a stopped run is held whose newest checkpoint is taken."""
+    return f"where it stands: at the checkpoint of step {formatting.steps(newest_step)}"
 
 
 def held(pivot: Pivot) -> Progress:

@@ -47,10 +47,10 @@ class Timeline:
         return replace(self, waiting="", problem=problem)
 
 
-def timeline_of(pivot: Pivot, every: int) -> Timeline:
-    """What the journal of a pivot under way tells; `every` is `checkpoint.every`."""
+def timeline_of(pivot: Pivot) -> Timeline:
+    """What the journal of a pivot under way tells."""
     reached = STAGES[: STAGES.index(pivot.stage) + 1]
-    told = [requested(pivot, every)]
+    told = [requested(pivot)]
     if Stage.HELD in reached:
         told.append(held(pivot))
     if Stage.ARCHIVED in reached:

@@ -74,10 +74,7 @@ class WizardFiles:
     def pending(self) -> tuple[Pivot, Timeline] | None:
         """The pivot under way, and how far it has come; raises `RunError` or `OSError`."""
         pivot = read_pivot(self.run.pivot)
-        if pivot is None:
-            return None
-        every = load_settings(self.run.settings).checkpoint.every
-        return pivot, timeline_of(pivot, every)
+        return None if pivot is None else (pivot, timeline_of(pivot))
 
 
 async def walk_pivot(pivots: Pivots, timeline: Timeline, tell: Callable[[Timeline], None]) -> None:

@@ -1,10 +1,12 @@
 """Whether a trainer lives and who it is, as the kernel's lock says."""
 
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.lock import Holder, holder_of
+from trainer.rundir.lock import Holder, holder_of, process_start_time
 
 
 class Liveness(StrEnum):
@@ -13,7 +15,9 @@ class Liveness(StrEnum):
     NOBODY = "nobody"
     ALIVE = "alive"
     ELSEWHERE = "elsewhere"
-    """Held from another machine: alive as far as can be known, not to be signalled from here."""
+    """Held from another machine or container: alive as far as can be known, not to be signalled
+    from here.
+    """
     ORPHANED = "orphaned"
     """Held by something that a dead trainer has left behind."""
     UNNAMED = "unnamed"
@@ -51,3 +55,38 @@ def presence_of(run: RunDirectory) -> Presence:
         return Presence(liveness=Liveness.ELSEWHERE, holder=holder)
     liveness = Liveness.ALIVE if holder.is_alive else Liveness.ORPHANED
     return Presence(liveness=liveness, holder=holder)
+
+
+def place_of(holder: Holder) -> str:
+    """Where a trainer is that can't be signalled from here: `on gpu7`."""
+    if not holder.is_on_this_machine:
+        return f"on {holder.host}"
+    return "in another container of this machine, or outside this one"
+
+
+def how_to_signal(holder: Holder, name: str) -> str:
+    """Commands that send it the signal `name` (`TERM`), where it is or from outside."""
+    kill = f"kill -s {name}"
+    if not holder.is_on_this_machine:
+        return f"ssh {shlex.quote(holder.host)} {kill} {holder.pid}"
+    inside = f"docker exec CONTAINER {kill} {holder.pid}"
+    pid_here = _pid_here(holder)
+    if pid_here is None:
+        return f"{inside}, or nsenter --target PID-OUTSIDE --pid --mount {kill} {holder.pid}"
+    return f"{kill} {pid_here}, or {inside}"
+
+
+def _pid_here(holder: Holder) -> int | None:
+    """What its pid is to this process, where this one's namespace lies around the holder's."""
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            status = (folder / "status").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        pids = status.partition("\nNSpid:")[2].partition("\n")[0].split()
+        is_inside = len(pids) > 1 and pids[-1] == str(holder.pid)
+        if is_inside and process_start_time(int(folder.name)) == holder.start_time:
+            return int(folder.name)
+    return None

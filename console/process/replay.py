@@ -11,6 +11,7 @@ from pathlib import Path
 from console.process.launch import launch_trainer
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints
+from trainer.rundir.checkpoints.coverage import own_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, SettingsError
 from trainer.rundir.reading import RECORDS_BYTES, TOKENIZER_BYTES, read_file
@@ -76,7 +77,7 @@ def span_of(run: RunDirectory, history: dict[int, Record], first: int, last: int
     if not 1 <= first <= last <= max(history, default=0):
         known = f"1 to {max(history, default=0):,}"
         raise SettingsError(f"--replay {first}..{last}: the history has steps {known}")
-    checkpoints = list_checkpoints(run.path, None).checkpoints
+    checkpoints = own_checkpoints(run, None).checkpoints
     base = max((c for c in checkpoints if c.step < first), key=lambda c: c.step, default=None)
     until = min((c.step for c in checkpoints if c.step >= last), default=last)
     begun = base.step + 1 if base else 1
@@ -142,7 +143,7 @@ def _compare(
         yield Finding(part="replay", ok=False, what=what + _cause(run, again))
     else:
         yield Finding(part="replay", ok=True, what=f"{steps}: every record the same")
-    ours = {c.path.name for c in list_checkpoints(run.path, None).checkpoints}
+    ours = {c.path.name for c in own_checkpoints(run, None).checkpoints}
     made = [c for c in list_checkpoints(again.path, None).checkpoints if c.step > span.base_step]
     for checkpoint in made:
         if checkpoint.path.name in ours:

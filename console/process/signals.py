@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 
-from console.process.presence import Liveness, presence_of
+from console.process.presence import Liveness, how_to_signal, place_of, presence_of
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import Holder, holder_of, process_start_time
 from trainer.rundir.outcomes import RunError
@@ -41,7 +41,8 @@ def send(run: RunDirectory, ask: Ask) -> Holder:
     if presence.liveness is Liveness.ORPHANED:
         raise NotSentError(f"the trainer (pid {holder.pid}) is dead; its children hold the run")
     if presence.liveness is Liveness.ELSEWHERE:
-        raise NotSentError(f"the trainer runs on {holder.host}: do it there")
+        how = how_to_signal(holder, ask.value.name.removeprefix("SIG"))
+        raise NotSentError(f"the trainer runs {place_of(holder)} (pid {holder.pid} there): {how}")
     try:
         _send_pinned(run, holder, ask)
     except PermissionError:

@@ -18,8 +18,8 @@ def stopped(view: RunView) -> str:
         saved = "no checkpoint"
     else:
         saved = f"{newest.name}, {formatting.size(newest.n_bytes)}"
-    how = "resume with:" if view.can_go_on else "look at it with:"
-    return f"{foreign(view.name)}: {ended}; {saved}\n{how} andrea-console {_path(view)}"
+    how, option = ("resume with:", " --launch") if view.can_go_on else ("look at it with:", "")
+    return f"{foreign(view.name)}: {ended}; {saved}\n{how} andrea-console {_path(view)}{option}"
 
 
 def detached(view: RunView | None, *, is_stopping: bool = False) -> str:

@@ -36,7 +36,7 @@ def fork(run: RunDirectory, arguments: argparse.Namespace) -> int:
         f" {size(facts['bytes'])} by {facts['cloned_by']}, sha256 {facts['sha256'][:12]}"
     )
     log_action(made.actions, "fork", message, ok=True)
-    say(f"{message}; `andrea-console {quoted(made.path)}` trains it")
+    say(f"{message}; `andrea-console {quoted(made.path)} --launch` trains it")
     print(made.path)
     return 0
 

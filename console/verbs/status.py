@@ -1,6 +1,7 @@
 """`andrea-console status`: how a run is, for scripts and for a person without a screen."""
 
 import argparse
+import time
 from typing import Any
 
 import orjson
@@ -11,6 +12,10 @@ from console.verbs.verb import HEALTHY, NEEDS_ATTENTION, NOT_RUNNING, Verb
 from console.view.run_view import CheckpointRow, RunView, Severity
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control
+
+_POLL_SECONDS = 0.1
+_SECOND_LOOK_SECONDS = 60.0
+"""The longest that `status` looks on; a run may be asked about that takes an hour to start."""
 
 
 def exit_code_of(view: RunView) -> int:
@@ -112,7 +117,10 @@ def _checkpoints(view: RunView) -> str:
 def _disk(view: RunView) -> str:
     full = view.full_in_seconds
     when = "" if full is None else f", full in {formatting.duration(full)}"
-    return f"disk: {formatting.size(view.free_bytes)} free{when}"
+    inodes = ""
+    if view.room.is_short_of_inodes:
+        inodes = f", but for {formatting.count(view.room.free_inodes, 'file')} only (free inodes)"
+    return f"disk: {formatting.size(view.free_bytes)} free{inodes}{when}"
 
 
 def look_at_all(follower: Follower) -> RunView:
@@ -123,9 +131,19 @@ def look_at_all(follower: Follower) -> RunView:
     return view
 
 
+def _look_twice(follower: Follower) -> RunView:
+    """A view in which a stall is known: a look more where clocks alone would tell it."""
+    view = look_at_all(follower)
+    deadline = time.monotonic() + min(follower.doubt_seconds, _SECOND_LOOK_SECONDS)
+    while follower.doubt_seconds and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+        view = look_at_all(follower)
+    return view
+
+
 def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
     """Print how the run is; exit 0 healthy, 1 needs attention, 3 not running."""
-    view = look_at_all(Follower(run))
+    view = _look_twice(Follower(run))
     if arguments.json:
         print(orjson.dumps(as_json(view), option=orjson.OPT_INDENT_2).decode())
     else:

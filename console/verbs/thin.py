@@ -38,12 +38,14 @@ def thin_run(run: RunDirectory, arguments: argparse.Namespace) -> int:
 
 def preview(plan: Plan) -> str:
     """What goes, how much that frees, and what stays for which reason."""
+    skipped = "".join(f"\n  {skip.path.name}: skipped: {skip.reason}" for skip in plan.skipped)
     if not plan.going:
-        return "nothing to thin"
+        return f"nothing to thin{skipped}"
     why = sorted(plan.kept.items())
     kept = "\n".join(f"  step {formatting.steps(step)}: {reason}" for step, reason in why)
     return (
-        f"stays:\n{kept}\n{len(plan.going)} checkpoints would go, which frees"
+        f"stays:\n{kept}{skipped}\n{formatting.count(len(plan.going), 'checkpoint')} would go,"
+        f" which frees"
         f" {formatting.size(plan.freed_bytes)}; with --yes they do"
     )
 

@@ -8,15 +8,22 @@ from itertools import chain
 
 import orjson
 
+from console import formatting
 from console.process.replay import replay
-from console.verbs.verb import NEEDS_ATTENTION, Verb
+from console.verbs.verb import NEEDS_ATTENTION, Verb, say
+from trainer.rundir.actions import log_action
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.lock import TrainerLock
 from trainer.rundir.names import escape_control
+from trainer.rundir.outcomes import SaveError
+from trainer.rundir.records.mending import mend
 from trainer.rundir.verification import Finding, verify
 
 
 def verify_run(run: RunDirectory, arguments: argparse.Namespace) -> int:
     """Print each finding as it comes; exit 0 if nothing is wrong, else 1."""
+    if arguments.mend:
+        _mend(run)
     found: list[Finding] = []
     for finding in _findings(run, arguments.replay):
         found.append(finding)
@@ -35,6 +42,24 @@ def verify_run(run: RunDirectory, arguments: argparse.Namespace) -> int:
     return NEEDS_ATTENTION if wrong else 0
 
 
+def _mend(run: RunDirectory) -> None:
+    """Put history and audits right, while no trainer can have them open; raises `RunError`."""
+    lock = TrainerLock(run.lock, pid=0)
+    try:
+        for path in (run.loss, run.samples):
+            if path.exists() and (done := mend(path)) is not None:
+                kept = f"; as it was: {done.kept_as.name}" if done.kept_as else ""
+                message = (
+                    f"{path.name}: {formatting.count(done.n_records, 'record')} put right{kept}"
+                )
+                log_action(run.actions, "mend", message, ok=True)
+                say(message)
+    except OSError as error:
+        raise SaveError(f"{error.filename or run.path}: {error.strerror}") from error
+    finally:
+        lock.release()
+
+
 def _findings(run: RunDirectory, span: tuple[int, int] | None) -> Iterator[Finding]:
     try:
         yield from chain(verify(run), replay(run, *span) if span else ())
@@ -49,6 +74,12 @@ def _show(finding: Finding) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--mend",
+        action="store_true",
+        help="first put a history or audits right that an editor or a tool has laid out otherwise;"
+        " the file as it was is kept",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON, for scripts")
     parser.add_argument(
         "--replay",

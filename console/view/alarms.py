@@ -1,8 +1,10 @@
 """What wants the operator's attention, each in one line; pure."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from console import formatting
+from console.view.disk_forecast import Room
 from console.view.run_view import Audit, LossPoint
 from trainer.rundir.checkpoints.checkpoint import Skipped
 from trainer.rundir.config.settings import Settings
@@ -11,6 +13,22 @@ from trainer.rundir.state import State
 FEW_CHECKPOINTS = 3
 """Room for fewer more than this is an alarm."""
 _LOW_AUDITS = 2
+_OVERDUE = 1.5
+"""In cadences: how far beyond its newest checkpoint a run may come."""
+_STATE_SECONDS = 30.0
+"""How much older than the history the state file may be: a trainer writes it once a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a live trainer's files have come, for alarms that it may not be able to write."""
+
+    step: int
+    newest_checkpoint_step: int
+    checkpoint_every: int
+    state_behind_seconds: float
+    """By how much `.state.json` is older than the newest record, by the trainer's own clock."""
+    step_seconds: float
 
 
 def alarms_of(
@@ -19,10 +37,10 @@ def alarms_of(
     settings: Settings | None,
     last: LossPoint | None,
     audits: Sequence[Audit],
-    free_bytes: int | None,
-    checkpoint_bytes: int | None,
+    room: Room,
     skipped: Sequence[Skipped],
     strangers: Sequence[str] = (),
+    progress: Progress | None,
 ) -> tuple[str, ...]:
     """The trainer's own alarms, then the console's; `audits` are this phase's by step,
     `strangers` what stands in the place of the run's files.
@@ -32,7 +50,8 @@ def alarms_of(
         *strangers,
         _nonfinite(last),
         _gate(settings, audits),
-        _disk(free_bytes, checkpoint_bytes),
+        *(_behind(progress) if progress is not None else ()),
+        _disk(room),
         _skipped(skipped),
     ]
     return tuple(alarm for alarm in found if alarm)
@@ -68,19 +87,40 @@ def _gate(settings: Settings | None, audits: Sequence[Audit]) -> str:
     if n_low < min(_LOW_AUDITS, gate.patience):
         return ""
     return (
-        f"coherence gate: {n_low} of {gate.patience} audits in a row under {gate.threshold:g};"
-        f" the run halts at {gate.patience}"
+        f"coherence gate: the last {formatting.count(n_low, 'audit')} under {gate.threshold:g};"
+        f" {gate.patience} in a row halt the run"
     )
 
 
-def _disk(free_bytes: int | None, checkpoint_bytes: int | None) -> str:
-    if free_bytes is None or not checkpoint_bytes:
+def _behind(progress: Progress) -> tuple[str, ...]:
+    """What the files tell by themselves where the trainer can't write a word."""
+    found = []
+    due = progress.newest_checkpoint_step + _OVERDUE * progress.checkpoint_every
+    if progress.step > due:
+        newest = progress.newest_checkpoint_step
+        since = f"since step {formatting.steps(newest)}" if newest else "yet"
+        found.append(
+            f"checkpoint overdue: none {since}, and one is due every"
+            f" {formatting.steps(progress.checkpoint_every)} steps"
+        )
+    if progress.state_behind_seconds > max(_STATE_SECONDS, 3 * progress.step_seconds):
+        age = formatting.duration(progress.state_behind_seconds)
+        found.append(
+            f".state.json is {age} older than the newest step: the trainer can't write it, and what"
+            " it has to tell does not arrive"
+        )
+    return tuple(found)
+
+
+def _disk(room: Room) -> str:
+    n_fit = room.n_fit
+    if n_fit is None or n_fit >= FEW_CHECKPOINTS:
         return ""
-    n_fit = free_bytes // checkpoint_bytes
-    if n_fit >= FEW_CHECKPOINTS:
-        return ""
-    room = "no checkpoint more" if not n_fit else f"{n_fit} more checkpoint{'s'[: n_fit - 1]}"
-    return f"disk almost full: {formatting.size(free_bytes)} free, room for {room}"
+    left = "no checkpoint more" if not n_fit else f"{n_fit} more checkpoint{'s'[: n_fit - 1]}"
+    free = f"{formatting.size(room.free_bytes)} free"
+    if room.is_short_of_inodes:
+        free += f", but {formatting.count(room.free_inodes, 'file')} (free inodes)"
+    return f"disk almost full: {free}, room for {left}"
 
 
 def _skipped(skipped: Sequence[Skipped]) -> str:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 from console import formatting
 from console.process.presence import Presence
-from console.view.alarms import alarms_of
-from console.view.disk_forecast import coarse_bytes, full_in_seconds, steps_until_full
+from console.view.alarms import Progress, alarms_of
+from console.view.disk_forecast import Room, coarse, full_in_seconds, steps_until_full
 from console.view.pace import UNKNOWN_PACE, Pace, eta_seconds, patience_seconds
 from console.view.run_view import ArmRow, Audit, CheckpointRow, LossPoint, Mark, RunView
 from console.view.status import Evidence, doing_of, status_of
@@ -50,6 +50,7 @@ class Facts:
     strangers: tuple[str, ...] = ()
     """What stands in the place of files of the run, in words."""
     free_bytes: int | None = None
+    free_inodes: int | None = None
     log_tail: tuple[str, ...] = ()
     idle_seconds: float = 0.0
     """How long nothing has moved."""
@@ -64,8 +65,11 @@ def reduce(facts: Facts) -> RunView:
     holder = facts.presence.holder
     step, total_steps = step_of_run(facts), total_steps_of(facts)
     is_running = facts.presence.is_running
-    free_bytes = None if facts.free_bytes is None else coarse_bytes(facts.free_bytes)
-    size = _size_of_one(facts)
+    room = Room(
+        free_bytes=coarse(facts.free_bytes),
+        free_inodes=coarse(facts.free_inodes),
+        checkpoint_bytes=_size_of_one(facts),
+    )
     return RunView(
         name=facts.run.name,
         path=facts.run.path,
@@ -89,17 +93,17 @@ def reduce(facts: Facts) -> RunView:
         audits=facts.audits,
         arms=tuple(ArmRow(name=name, state=arm) for name, arm in state.arms.items()),
         zombies=state.zombies,
-        free_bytes=free_bytes,
-        full_in_seconds=_full_in(facts, free_bytes, size, step, total_steps),
+        room=room,
+        full_in_seconds=_full_in(facts, room, step, total_steps),
         alarms=alarms_of(
             state=facts.state,
             settings=facts.settings,
             last=facts.last,
             audits=facts.phase_audits,
-            free_bytes=free_bytes,
-            checkpoint_bytes=size,
+            room=room,
             skipped=facts.skipped,
             strangers=facts.strangers,
+            progress=_progress_of(facts, step),
         ),
         replay=state.replay,
         last_save=state.last_save,
@@ -164,14 +168,26 @@ def _size_of_one(facts: Facts) -> int | None:
     return checkpoint_bytes(facts.settings.model.n_params) if facts.settings else None
 
 
-def _full_in(
-    facts: Facts, free_bytes: int | None, size: int | None, step: int, total_steps: int | None
-) -> float | None:
-    if free_bytes is None or not size or facts.settings is None or not facts.presence.is_running:
+def _progress_of(facts: Facts, step: int) -> Progress | None:
+    """What the files of a live trainer are held against each other by."""
+    if not facts.presence.is_running or facts.settings is None or not facts.is_complete:
         return None
-    steps = steps_until_full(
-        free_bytes, size, facts.settings.checkpoint, n_checkpoints=len(facts.checkpoints)
+    state_t = facts.state.t if facts.state and facts.is_state_current else 0.0
+    is_told = bool(state_t) and facts.last_step_at is not None and not _is_older(facts)
+    return Progress(
+        step=step,
+        newest_checkpoint_step=facts.checkpoints[-1].step if facts.checkpoints else 0,
+        checkpoint_every=facts.settings.checkpoint.every,
+        state_behind_seconds=(facts.last_step_at or 0.0) - state_t if is_told else 0.0,
+        step_seconds=facts.pace.wall_seconds or 0.0,
     )
+
+
+def _full_in(facts: Facts, room: Room, step: int, total_steps: int | None) -> float | None:
+    if room.n_fit is None or facts.settings is None or not facts.presence.is_running:
+        return None
+    n_checkpoints = len(facts.checkpoints)
+    steps = steps_until_full(room.n_fit, facts.settings.checkpoint, n_checkpoints=n_checkpoints)
     steps_left = None if total_steps is None else total_steps - step
     return full_in_seconds(steps, steps_left=steps_left, seconds_per_step=facts.pace.wall_seconds)
 

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from console.view.run_view import Audit, CheckpointRow
 from trainer.rundir.checkpoints.checkpoint import (
     Checkpoint,
+    Inventory,
     Skipped,
     checkpoint_name,
     inspect_checkpoint,
 )
+from trainer.rundir.checkpoints.coverage import coverage_of, covered_by
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.state import Save
 
@@ -25,18 +27,25 @@ class CheckpointBook:
         self._n_params: int | None = None
         self._mtime_ns = -1
         self._taken: dict[str, Checkpoint] = {}
+        """Whole files of the model's size, of whichever run they are."""
         self._skipped: dict[str, Skipped] = {}
         self._causes: dict[str, str] = {}
+        self._found = Inventory(checkpoints=(), skipped=())
         self.rows: tuple[CheckpointRow, ...] = ()
         """By ascending step; the same object until a checkpoint or its audit changes."""
         self.skipped: tuple[Skipped, ...] = ()
         self.total_bytes = 0
 
     def look(self, n_params: int | None) -> bool:
-        """List the directory if it changed; whether the checkpoints did.
+        """List the directory if it changed; whether the checkpoints did, or what covers them.
 
         `n_params` is the model's, `None` if the settings can't be read.
         """
+        self._list(n_params)
+        before, self._found = self._found, self._judge()
+        return before != self._found
+
+    def _list(self, n_params: int | None) -> None:
         if n_params != self._n_params:
             self._n_params, self._mtime_ns = n_params, -1
             self._taken.clear()
@@ -45,20 +54,17 @@ class CheckpointBook:
             names = _names(self._run) if mtime_ns != self._mtime_ns else None
         except OSError:
             mtime_ns, names = -1, set()
-        if names is None:
-            return False
-        self._mtime_ns = mtime_ns
-        return self._update(names)
+        if names is not None:
+            self._mtime_ns = mtime_ns
+            self._update(names)
 
-    def _update(self, names: set[str]) -> bool:
-        before = (self._taken, self._skipped)
+    def _update(self, names: set[str]) -> None:
         self._taken = {name: found for name, found in self._taken.items() if name in names}
         self._skipped = {}
         newest = max(names, key=_step_in, default="")
         for name in names:
             if name not in self._taken or name == newest:
                 self._take(name)
-        return before != (self._taken, self._skipped)
 
     def _take(self, name: str) -> None:
         found = inspect_checkpoint(self._run.path / name, _step_in(name), self._n_params)
@@ -68,13 +74,20 @@ class CheckpointBook:
         elif found is not None:
             self._skipped[name] = found
 
+    def _judge(self) -> Inventory:
+        """Which of them the history covers: it goes on while the directory stays the same."""
+        whole = tuple(sorted(self._taken.values(), key=lambda checkpoint: checkpoint.step))
+        listed = Inventory(checkpoints=whole, skipped=tuple(self._skipped.values()))
+        return covered_by(listed, coverage_of(self._run, self._n_params))
+
     def join(self, audits: Mapping[str, Audit], last_save: Save | None) -> None:
         """Make the rows anew."""
         if last_save is not None and last_save.ok:
             self._causes[checkpoint_name(last_save.step)] = last_save.cause
-        found = sorted(self._taken.values(), key=lambda checkpoint: checkpoint.step)
-        self.rows = tuple(self._row(checkpoint, audits) for checkpoint in found)
-        self.skipped = tuple(self._skipped[name] for name in sorted(self._skipped))
+        found = self._found.checkpoints
+        rows = tuple(self._row(checkpoint, audits) for checkpoint in found)
+        self.rows = self.rows if rows == self.rows else rows  # why one is skipped may differ alone
+        self.skipped = self._found.skipped
         self.total_bytes = sum(checkpoint.n_bytes for checkpoint in found)
 
     def _row(self, checkpoint: Checkpoint, audits: Mapping[str, Audit]) -> CheckpointRow:

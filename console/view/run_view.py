@@ -3,10 +3,11 @@
 Everything that a trainer did not write is `None`: shown as unknown, never guessed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from console.view.disk_forecast import Room
 from trainer.rundir.checkpoints.checkpoint import Skipped
 from trainer.rundir.state import ArmState, Replay, Save, Zombie
 
@@ -160,7 +161,7 @@ class RunView:
     """All phases, by ascending step."""
     arms: tuple[ArmRow, ...] = ()
     zombies: tuple[Zombie, ...] = ()
-    free_bytes: int | None = None
+    room: Room = field(default_factory=Room)
     full_in_seconds: float | None = None
     """When the disk will be full at this pace; `None`: not in sight or unknown."""
     alarms: tuple[str, ...] = ()
@@ -178,6 +179,10 @@ class RunView:
     """The last lines of trainer.log, decoded with replacement, not yet escaped."""
     notes: tuple[str, ...] = ()
     """Things to know that are no alarm: a repaired tail, a replay that was proven."""
+
+    @property
+    def free_bytes(self) -> int | None:
+        return self.room.free_bytes
 
     @property
     def can_go_on(self) -> bool:

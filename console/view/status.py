@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 from console import formatting
 from console.process.launch import exit_words
-from console.process.presence import Liveness, Presence
+from console.process.presence import Liveness, Presence, place_of
 from console.view.run_view import Severity, Status
-from trainer.rundir.outcomes import Exit
+from trainer.rundir.outcomes import Exit, after_word
 from trainer.rundir.state import DOING, ENDED, State
 
 _LIVE = {
@@ -22,6 +22,7 @@ _ENDS = {
     Exit.INTERRUPTED: "stopped",
     Exit.TERMINATED: "stopped",
 }
+_LAST_GOOD = "last good checkpoint"
 _END_SEVERITY = {"finished": Severity.ENDED, "stopped": Severity.ENDED, "held": Severity.ATTENTION}
 
 
@@ -58,6 +59,7 @@ def status_of(evidence: Evidence) -> Status:
     if evidence.is_child_alive and not _has_told_its_end(evidence):
         return Status(word="starting", severity=Severity.BUSY)
     status = _not_running(evidence)
+    status = replace(status, detail=after_word(status.word, status.detail))
     return replace(status, outlook=evidence.outlook) if status.word == "failed" else status
 
 
@@ -73,10 +75,19 @@ def doing_of(evidence: Evidence) -> str:
 def _running(evidence: Evidence) -> Status:
     doing = doing_of(evidence)
     state = evidence.state
-    detail = state.detail if state is not None and evidence.is_state_current else ""
+    told = state.detail if state is not None and evidence.is_state_current else ""
+    detail = "; ".join(part for part in (told, _elsewhere(evidence.presence)) if part)
     if doing in DOING:
         return Status(word=doing, detail=detail, severity=_LIVE[doing])
     return Status(word="training" if evidence.has_records else "starting", detail=doing or detail)
+
+
+def _elsewhere(presence: Presence) -> str:
+    """Where the trainer is, if its process can't be seen from here."""
+    holder = presence.holder
+    if presence.liveness is not Liveness.ELSEWHERE or holder is None:
+        return ""
+    return f"{place_of(holder)}; c and q can't reach it from here"
 
 
 def _stalled(evidence: Evidence) -> Status:
@@ -123,11 +134,9 @@ def _ended(evidence: Evidence, code: int, reason: str) -> Status:
         detail = reason or exit_words(code)
         return Status(word=word, detail=detail, severity=_END_SEVERITY[word])
     detail = reason or _unsaid_end(evidence, code)
-    return Status(
-        word="failed",
-        detail=f"{detail}; {_last_good(evidence)}",
-        severity=Severity.BAD,
-    )
+    if _LAST_GOOD not in detail:  # a trainer whose loss is no number says it itself
+        detail = f"{detail}; {_last_good(evidence)}"
+    return Status(word="failed", detail=detail, severity=Severity.BAD)
 
 
 def _unsaid_end(evidence: Evidence, code: int) -> str:
@@ -151,4 +160,4 @@ def _last_good(evidence: Evidence) -> str:
     step = evidence.newest_checkpoint_step
     if step is None:
         return "no checkpoint yet"
-    return f"last good checkpoint: step {formatting.steps(step)}"
+    return f"{_LAST_GOOD}: step {formatting.steps(step)}"

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from console.chart.series import Series
+from console.view.disk_forecast import Room
 from console.view.glance import Glance
 from console.view.run_view import (
     ArmRow,
@@ -101,7 +102,7 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
             for name, (pulls, reward, weight, probability, floor, cap) in _ARMS.items()
         ),
         zombies=(Zombie(arm="repo-docstrings", pulls=9120, weight=1.546, reason="no text there"),),
-        free_bytes=612_000_000_000,
+        room=Room(free_bytes=612_000_000_000, checkpoint_bytes=CHECKPOINT_BYTES),
         full_in_seconds=4.2 * 86_400,
         marks=(
             Mark(step=RESTART_STEP, kind=MarkKind.RESTART, label="restart"),

@@ -112,11 +112,14 @@ class ScriptedTrainer:
                 "reward": 0.5,
                 "tokens": 1024,
                 "ms": self.options.step_seconds * 1000,
-                "t": time.time(),
+                "t": self._wall(),
             }
         )
         if self.options.with_state:
             self.tell("training")
+
+    def _wall(self) -> float:
+        return time.time() + float(self.options.clock_ahead_seconds)
 
     def save(self, cause: str) -> None:
         self.tell("saving")
@@ -172,7 +175,7 @@ class ScriptedTrainer:
             doing=doing,
             takes_signals=True,
             pid=os.getpid(),
-            t=time.time(),
+            t=self._wall(),
             step=self.step,
             total_steps=self.total_steps,
             attempt=self.attempt,
@@ -188,6 +191,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--step-seconds", type=float, default=0.01)
+    parser.add_argument("--clock-ahead-seconds", type=float, default=0.0)
     parser.add_argument("--every", type=int, default=0, help="0: as run.toml says")
     parser.add_argument("--total-steps", type=int, default=0, help="0: as run.toml says")
     parser.add_argument("--no-state", dest="with_state", action="store_false")

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,6 +32,26 @@ def test_status_of_a_healthy_run(
     assert (told["run"], told["state"], told["pid"]) == ("r1", "training", launched.pid)
     assert main(["status", str(run.path)]) == 0
     assert capsys.readouterr().out.startswith("r1: training")
+
+
+@pytest.mark.parametrize("host", ["another-host", None], ids=["foreign clock", "clock was set"])
+@pytest.mark.parametrize("ahead", [-86_400, 86_400], ids=["behind", "ahead"])
+def test_status_of_a_run_that_steps_under_another_clock_is_no_stall(
+    run: RunDirectory,
+    start: Start,
+    capsys: pytest.CaptureFixture[str],
+    host: str | None,
+    ahead: int,
+) -> None:
+    start("--clock-ahead-seconds", str(ahead), "--every", "100000")
+    day_before = time.time() - 86_400
+    if host is not None:
+        written = orjson.loads(run.lock.read_bytes()) | {"host": host}
+        run.lock.write_bytes(orjson.dumps(written))
+    os.utime(run.lock, (day_before, day_before))
+    wait_for(lambda: Follower(run).look().n_records > 3, "records")
+    main(["status", str(run.path), "--json"])
+    assert orjson.loads(capsys.readouterr().out)["state"] == "training"
 
 
 def test_status_of_a_run_that_nobody_trains(
@@ -85,7 +106,7 @@ def test_stop_waits_until_the_trainer_is_gone(
     printed = capsys.readouterr()
     assert launched.wait(20) == 143
     assert Path(printed.out.strip()).exists()
-    assert "stopped by SIGTERM; checkpoint written" in printed.err
+    assert "stopped: by SIGTERM; checkpoint written" in printed.err
 
 
 @pytest.mark.parametrize("verb", ["checkpoint", "stop"])
@@ -234,6 +255,67 @@ def test_no_launch_makes_the_run_and_starts_nothing(
     assert screen[0]["operations"].launched is None
 
 
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> list[Operations]:
+    """Operations that were asked to start a trainer; none is."""
+    asked: list[Operations] = []
+
+    def launch(operations: Operations) -> Outcome:
+        asked.append(operations)
+        return Outcome(ok=True, message="")
+
+    monkeypatch.setattr(Operations, "launch", launch)
+    return asked
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        None,
+        State(doing="stopped", exit_code=143, pid=1, step=5),
+        State(doing="held", exit_code=10, pid=1, step=5),
+        State(doing="failed", exit_code=3, pid=1, step=5),
+        State(doing="finished", exit_code=0, pid=1, step=5),
+        State(doing="training", pid=1, step=5),
+    ],
+    ids=lambda state: state.doing if state else "made before",
+)
+@pytest.mark.parametrize(("options", "n_started"), [((), 0), (("--launch",), 1)])
+def test_a_run_that_is_there_is_looked_at_and_started_only_where_that_is_asked_for(
+    run: RunDirectory,
+    screen: list[dict[str, Any]],
+    launches: list[Operations],
+    left: State | None,
+    options: tuple[str, ...],
+    n_started: int,
+) -> None:
+    if left is not None:
+        write_state(run.state, left)
+    before = sorted(run.path.iterdir())
+    assert main([str(run.path), *options]) == 0
+    assert len(launches) == n_started
+    assert sorted(run.path.iterdir()) == before
+    assert len(screen) == 1
+
+
+def test_a_new_run_is_started_by_itself(
+    tmp_path: Path, screen: list[dict[str, Any]], launches: list[Operations]
+) -> None:
+    assert main([str(tmp_path / "r")]) == 0
+    assert len(launches) == 1
+    assert main([str(tmp_path / "r")]) == 0
+    assert len(launches) == 1, "it is there now"
+
+
+@pytest.mark.parametrize("other", ["--no-launch", "--read-only"])
+def test_a_start_that_is_asked_for_and_forbidden_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], other: str
+) -> None:
+    assert main([str(tmp_path / "r"), "--launch", other]) == 2
+    assert "--launch" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_wrong_settings_are_told_before_the_screen(
     run: RunDirectory, screen: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -247,7 +329,7 @@ def test_a_launch_that_is_refused_is_noted_on_the_screen(
     run: RunDirectory, screen: list[dict[str, Any]]
 ) -> None:
     run.pivot.write_text("{}")
-    assert main([str(run.path)]) == 0
+    assert main([str(run.path), "--launch"]) == 0
     assert "pivot" in screen[0]["follower"].look().notes[0]
 
 
@@ -280,13 +362,10 @@ def test_a_run_named_like_a_verb_is_reached_by_its_path(
 def test_crash_is_answered_as_the_run_or_the_command_line_asks(
     run: RunDirectory,
     screen: list[dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
     is_set: bool,
     options: tuple[str, ...],
     outlook: str,
 ) -> None:
-    nothing = Outcome(ok=True, message="")
-    monkeypatch.setattr(Operations, "adopt_or_launch", lambda *_, **__: nothing)
     assert main([str(run.path), *options]) == 0
     follower = screen[0]["follower"]
     write_state(run.state, State(doing="training", pid=1))
@@ -301,33 +380,26 @@ def test_crash_is_answered_as_the_run_or_the_command_line_asks(
 
 
 @pytest.mark.parametrize(
-    ("state", "options", "starts_at_once"),
+    ("state", "options", "is_counted_down"),
     [
-        (State(doing="training", pid=1), (), True),
-        (State(doing="training", pid=1), ("--restart",), False),
-        (State(doing="stopped", exit_code=143, pid=1), ("--restart",), True),
+        (State(doing="training", pid=1), (), False),
+        (State(doing="training", pid=1), ("--restart",), True),
+        (State(doing="stopped", exit_code=143, pid=1), ("--restart",), False),
     ],
 )
-def test_a_console_opened_on_a_crash_waits_out_the_pause_where_there_is_one(
+def test_a_console_opened_on_a_crash_counts_down_where_restarts_are_wanted(
     run: RunDirectory,
     screen: list[dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
+    launches: list[Operations],
     state: State,
     options: tuple[str, ...],
-    starts_at_once: bool,
+    is_counted_down: bool,
 ) -> None:
-    launches: list[Operations] = []
-
-    def launch(operations: Operations) -> Outcome:
-        launches.append(operations)
-        return Outcome(ok=True, message="")
-
-    monkeypatch.setattr(Operations, "launch", launch)
     write_state(run.state, state)
     assert main([str(run.path), *options]) == 0
-    assert bool(launches) is starts_at_once
+    assert not launches
     outlook = screen[0]["follower"].look().status.outlook
-    assert ("starts it again within 10 s" in outlook) is not starts_at_once
+    assert ("starts it again within 10 s" in outlook) is is_counted_down
 
 
 def test_read_only_console_starts_nothing_again(

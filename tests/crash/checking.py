@@ -1,4 +1,4 @@
-"""Putting a directory that a crash left to what the next start reads; without torch."""
+"""Putting a directory that a crash left to what the next start reads, and to the start."""
 
 import shutil
 
@@ -6,11 +6,12 @@ import orjson
 
 from tests.crash.states import Directory
 from tests.crash.workload import N_PARAMS, Truth
-from tests.tiny import TIMELESS
+from tests.tiny import TIMELESS, train_here
 from trainer.persistence.loss_history import LossHistory
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
+from trainer.rundir.outcomes import Exit
 from trainer.rundir.records.record_file import RecordArray, load_records
 from trainer.rundir.records.record_lines import Record
 from trainer.rundir.state import State, read_state
@@ -47,6 +48,14 @@ def check_start(run: RunDirectory, truth: Truth, *, durable_step: int) -> None:
     _check_history(run, truth, newest)
     _check_samples(run, newest)
     assert isinstance(read_state(run.state), State | None)
+
+
+def train_to_the_end(run: RunDirectory, truth: Truth) -> None:
+    """Start the trainer on what a crash left; its last checkpoint is that of an undisturbed run."""
+    assert train_here(run) is Exit.FINISHED
+    last = max(truth.checkpoints)
+    assert (run.path / f"step_{last:06d}.bin").read_bytes() == truth.checkpoints[last]
+    check_start(run, truth, durable_step=last)
 
 
 def _check_history(run: RunDirectory, truth: Truth, newest: int) -> None:

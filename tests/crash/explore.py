@@ -9,15 +9,14 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.crash.checking import check_start, lay_out
+from tests.crash.checking import check_start, lay_out, train_to_the_end
 from tests.crash.pivot_states import PivotExplorer, recorded_pivots
 from tests.crash.recording import Durable, Operation
 from tests.crash.states import Directory, final, read_tree, states_after
 from tests.crash.tally import Tally
 from tests.crash.workload import Truth, make_small_run, make_truth, record_training
-from tests.tiny import train_here
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit, RunError
+from trainer.rundir.outcomes import RunError
 
 _EPILOG = """\
 bounded, the default: after each file operation up to N choices of which names are lost, and for
@@ -88,10 +87,7 @@ def _resume(state: Directory, run: RunDirectory, truth: Truth) -> None:
     lay_out(state, run)
     if not run.tokens.exists():
         shutil.copytree(truth.run.tokens, run.tokens)
-    assert train_here(run) is Exit.FINISHED
-    last = max(truth.checkpoints)
-    assert (run.path / f"step_{last:06d}.bin").read_bytes() == truth.checkpoints[last]
-    check_start(run, truth, durable_step=last)
+    train_to_the_end(run, truth)
 
 
 def explore_trainings(folder: Path, arguments: argparse.Namespace) -> int:

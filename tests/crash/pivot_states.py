@@ -97,13 +97,19 @@ class PivotExplorer:
             return
         self._seen.add(key)
         self.tally.states += 1
+        self.tally.failures += [f"{what} {where}" for what in self.failures_of(state, promised)]
+
+    def failures_of(self, state: Directory, promised: int) -> list[str]:
+        """What is wrong at the end of either way out of this state of a pivot's run."""
+        failures = []
         for way in (self._check_going_on, self._check_going_back):
             lay_out(state, self._run)
             try:
                 self._check_promise(promised)
                 way(state)
             except (AssertionError, RunError, OSError) as error:
-                self.tally.failures.append(f"{way.__name__[7:]} {where}: {error}")
+                failures.append(f"{way.__name__[7:]}: {error}")
+        return failures
 
     def _check_promise(self, promised: int) -> None:
         pivot = read_pivot(self._run.pivot)

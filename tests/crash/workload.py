@@ -1,7 +1,7 @@
 """A real training whose file operations are recorded, and what every state of it must give."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
 
 N_PARAMS = 2_656
+MILESTONE = 6
+"""Of a run that thins: checkpoints of multiples of this step are kept."""
 _SMALLER = {"layers = 2": "layers = 1", "heads = 2": "heads = 1", "width = 16": "width = 4"}
 
 
@@ -35,7 +37,9 @@ def make_small_run(path: Path, *, every: int = 3, thins: bool = False) -> RunDir
     for before, after in _SMALLER.items():
         text = text.replace(before, after)
     if thins:
-        text = text.replace("[checkpoint]", "[checkpoint]\nkeep_last = 1\nkeep_every = 6")
+        text = text.replace(
+            "[checkpoint]", f"[checkpoint]\nkeep_last = 1\nkeep_every = {MILESTONE}"
+        )
     run.settings.write_text(text)
     return run
 
@@ -58,20 +62,29 @@ def load_truth(path: Path) -> Truth:
 
 
 def record_training(path: Path, truth: Truth, *, thins: bool) -> list[Operation]:
-    """A first start with saves by cadence and on request, a crash, a second start to the end."""
+    """The file operations of `train_through_a_crash`, with its promises."""
     run = make_small_run(path, thins=thins)
     shutil.copytree(truth.run.tokens, run.tokens)
     shutil.copyfile(truth.run.tokenizer, run.tokenizer)
     recorder = Recorder(run.path, ignored=(run.tokens.name,))
+    with recorder.recording():
+        train_through_a_crash(run, recorder.durable)
+    return recorder.trace
 
-    def recorded(directory: Path, step: int, *rest: Any) -> Written:
+
+def train_through_a_crash(run: RunDirectory, promise: Callable[[int], None]) -> None:
+    """A first start with saves by cadence and on request, a crash, a second start to the end.
+
+    `promise` is called with each step whose checkpoint the trainer has just been told is safe.
+    """
+
+    def promised(directory: Path, step: int, *rest: Any) -> Written:
         written = write_chunks(directory, step, *rest)
-        recorder.durable(step)
+        promise(step)
         return written
 
-    with recorder.recording(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trainer.persistence.background_save.write_chunks", recorded)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trainer.persistence.background_save.write_chunks", promised)
         with pytest.raises(Crashed):
             train_here(run, {4: ask_checkpoint, 8: crash})
         assert train_here(run) is Exit.FINISHED
-    return recorder.trace

@@ -65,7 +65,7 @@ def to_review(terminal: Terminal, run: RunDirectory) -> None:
 def test_pivot_from_the_wizard_to_the_first_step_of_the_new_phase(
     terminal: Terminal, run: RunDirectory, size: tuple[int, int]
 ) -> None:
-    terminal.console("s", run.path)
+    terminal.console("s", run.path, "--launch")
     terminal.resize("s", *size)
     terminal.wait_for("s", "● training")
     before = run.settings.read_bytes()
@@ -110,7 +110,7 @@ def enter_until(terminal: Terminal, fact: str) -> None:
 def test_console_killed_in_a_pivot_is_followed_by_one_that_offers_to_continue(
     terminal: Terminal, run: RunDirectory
 ) -> None:
-    terminal.console("s", run.path)
+    terminal.console("s", run.path, "--launch")
     terminal.wait_for("s", "● training")
     terminal.press("s", "p")
     terminal.wait_for("s", "Enter next")

@@ -1,17 +1,20 @@
 """What a start refuses, or tells loudly: what it proves must not be lost by the refusal."""
 
+import signal
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.tiny import ask_stop, make_tiny_run, strict_json, timeless, train_here
-from trainer.cli import main
+from trainer.cli import first_state, main
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, HistoryError, SettingsError
 from trainer.rundir.state import State, read_state
+from trainer.signals import Signals
 
 
 @pytest.fixture
@@ -48,6 +51,47 @@ def test_refused_setting_is_refused_at_every_further_start(
         assert "optimizer.lr: 0.003 → 0.005" in state_of(run).reason
     edit(run, "lr = 5e-3", "lr = 3e-3")
     assert trainer(run) == Exit.FINISHED
+
+
+def assert_stands_where_it_stood(before: State, now: State) -> None:
+    assert (now.step, now.total_steps, now.attempt) == (9, before.total_steps, before.attempt)
+    assert (now.arms, now.phase_start_step) == (before.arms, before.phase_start_step)
+    assert before.arms
+    assert now.last_save == before.last_save
+    assert now.settings == before.settings
+
+
+def test_refused_start_leaves_what_the_state_says_of_the_run(
+    run: RunDirectory, trainer: Callable[[RunDirectory], int]
+) -> None:
+    before = state_of(run)
+    edit(run, "lr = 3e-3", "lr = 5e-3")
+    assert trainer(run) == Exit.USAGE
+    now = state_of(run)
+    assert (now.doing, now.exit_code) == ("failed", Exit.USAGE)
+    assert_stands_where_it_stood(before, now)
+
+
+def test_start_that_is_stopped_before_it_trains_leaves_what_the_state_says_of_the_run(
+    run: RunDirectory,
+) -> None:
+    before = state_of(run)
+    signals = Signals()
+    signals.on_stop(signal.SIGTERM, None)
+    assert train_here(run, signals=signals) is Exit.TERMINATED
+    now = state_of(run)
+    assert "nothing was trained" in now.reason
+    assert_stands_where_it_stood(before, now)
+
+
+def test_requests_that_an_earlier_trainer_answered_are_not_counted_for_the_next(
+    run: RunDirectory,
+) -> None:
+    before = state_of(run)
+    assert before.last_save is not None
+    save = replace(before.last_save, requests=3)
+    first = first_state(run, replace(before, last_save=save))
+    assert first.last_save == replace(save, requests=0)
 
 
 def test_setting_that_never_trained_can_be_changed(

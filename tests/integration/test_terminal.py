@@ -72,7 +72,7 @@ def checkpoints(run: RunDirectory) -> list[str]:
 def test_launch_checkpoint_paste_lost_terminal_reattach_and_stop(
     terminal: Terminal, run: RunDirectory
 ) -> None:
-    terminal.console("first", run.path)
+    terminal.console("first", run.path, "--launch")
     terminal.wait_for("first", "● training")
     pid = trainer_pid(run)
     terminal.press("first", "c")
@@ -109,7 +109,7 @@ def test_launch_checkpoint_paste_lost_terminal_reattach_and_stop(
 def test_training_survives_the_consoles_end(
     number: signal.Signals, terminal: Terminal, run: RunDirectory
 ) -> None:
-    terminal.console("only", run.path)
+    terminal.console("only", run.path, "--launch")
     terminal.wait_for("only", "● training")
     pid = trainer_pid(run)
     if number is signal.SIGINT:
@@ -133,7 +133,7 @@ def children(pid: int) -> list[int]:
 
 
 def test_detach_key_ends_the_console_only(terminal: Terminal, run: RunDirectory) -> None:
-    terminal.console("only", run.path)
+    terminal.console("only", run.path, "--launch")
     terminal.wait_for("only", "● training")
     pid = trainer_pid(run)
     terminal.press("only", "d")
@@ -144,7 +144,7 @@ def test_detach_key_ends_the_console_only(terminal: Terminal, run: RunDirectory)
 def test_killed_trainer_is_shown_as_failed_and_what_it_left(
     terminal: Terminal, run: RunDirectory
 ) -> None:
-    terminal.console("only", run.path)
+    terminal.console("only", run.path, "--launch")
     terminal.wait_for("only", "● training")
     os.kill(trainer_pid(run), signal.SIGKILL)
     screen = terminal.wait_for("only", "✖ failed")
@@ -155,7 +155,7 @@ def test_killed_trainer_is_shown_as_failed_and_what_it_left(
 def test_a_key_typed_ahead_of_the_end_finds_nothing_to_open(
     terminal: Terminal, run: RunDirectory, ahead: str
 ) -> None:
-    terminal.console("first", run.path)
+    terminal.console("first", run.path, "--launch")
     terminal.wait_for("first", "● training")
     pid = trainer_pid(run)
     terminal.press("first", "d", ahead)

@@ -1,6 +1,7 @@
 """`verify` and `thin` on a real run: what is well, what is not, and steps trained again."""
 
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from console.cli import main
 from tests.tiny import Crashed, ask_checkpoint, crash, make_tiny_run, strict_json, train_here
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.lock import TrainerLock
+from trainer.rundir.outcomes import Exit, HistoryError
 from trainer.rundir.records.record_file import RecordArray
 from trainer.rundir.state import read_state, write_state
 from trainer.rundir.verification import verify
@@ -78,6 +81,10 @@ def tear_samples(run: RunDirectory) -> None:
     os.truncate(run.samples, run.samples.stat().st_size - 20)
 
 
+def lose_samples(run: RunDirectory) -> None:
+    run.samples.unlink()
+
+
 def claim_fork(run: RunDirectory) -> None:
     run.fork.write_text('{"parent": "x", "step": 4, "sha256": "0"}')
 
@@ -94,9 +101,10 @@ def advance_state(run: RunDirectory) -> None:
         (cut_checkpoint, "checkpoint: step_000008.bin: 1,000 bytes"),
         (lose_record, "history: no record of step 5 (1 missing)"),
         (unname_loss, "history: step 5: a loss that is null and not named"),
-        (lose_tail, "history: ends at step 15, but there is a checkpoint of step 16"),
-        (tear_history, "history: .loss.json: not strict JSON"),
-        (tear_samples, "audits: .samples.json: not strict JSON"),
+        (lose_tail, "history: the history ends at step 15, but there is a checkpoint of step 16"),
+        (tear_history, "history: .loss.json: its end is torn"),
+        (tear_samples, "audits: .samples.json: its end is torn"),
+        (lose_samples, "audits: .samples.json: no audit of step_000004.bin (4 missing)"),
         (claim_fork, "fork: step_000004.bin is not the parent's"),
         (advance_state, "state: .state.json: says step 99"),
     ],
@@ -107,6 +115,39 @@ def test_each_harm_is_found_and_named(
     harm(run)
     assert [what for what in wrong(run) if what.startswith(named)]
     assert main(["verify", str(run.path)]) == 1
+
+
+@pytest.mark.parametrize("name", [".loss.json", ".samples.json"])
+def test_doing_what_the_refusal_says_mends_a_file_that_a_tool_laid_out_otherwise(
+    run: RunDirectory, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run.path / name
+    whole = path.read_bytes()
+    lines = b"".join(orjson.dumps(record) + b"\n" for record in orjson.loads(whole))
+    path.write_bytes(lines)
+    with pytest.raises(HistoryError, match="is JSON lines, not an array") as refusal:
+        train_here(run)
+    advice = shlex.split(str(refusal.value).split("`")[1])
+    assert advice == ["andrea-console", "verify", str(run.path), "--mend"]
+    assert main(advice[1:]) == 0
+    assert path.read_bytes() == whole
+    assert path.with_name(f"{name}.unmended-1").read_bytes() == lines
+    assert "records put right; as it was:" in capsys.readouterr().err
+    train_here(run)
+
+
+def test_nothing_is_mended_under_a_live_trainer(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = b"\n".join(map(orjson.dumps, orjson.loads(run.loss.read_bytes())))
+    run.loss.write_bytes(lines)
+    lock = TrainerLock(run.lock)
+    try:
+        assert main(["verify", str(run.path), "--mend"]) == Exit.LOCKED
+    finally:
+        lock.release()
+    assert "another trainer holds this run" in capsys.readouterr().err
+    assert run.loss.read_bytes() == lines
 
 
 def train_one_more(run: RunDirectory) -> None:

@@ -15,7 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.rundir.faulty_os import each_fault
-from trainer.rundir.lock import Holder, TrainerLock, boot_id, holder_of, process_start_time
+from trainer.rundir.lock import (
+    Holder,
+    TrainerLock,
+    boot_id,
+    holder_of,
+    pid_namespace,
+    process_start_time,
+)
 from trainer.rundir.outcomes import LockedError
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +78,7 @@ def _identity(**changes: Any) -> dict[str, Any]:
         "start_time": process_start_time(me),
         "host": socket.gethostname(),
         "boot_id": boot_id(),
+        "pid_namespace": pid_namespace(),
     }
     return {**known, **changes}
 
@@ -157,13 +165,23 @@ def test_asking_without_a_pause_never_disturbs_a_starter(path: Path) -> None:
         ({"start_time": 1}, True),
         ({"boot_id": "another boot"}, False),
         ({"host": "another-host"}, False),
+        ({"pid_namespace": 1}, False),
         ({"pid": 2**22 + 1}, True),
     ],
-    ids=["recycled pid", "before the boot", "elsewhere", "gone"],
+    ids=["recycled pid", "before the boot", "elsewhere", "in a container", "gone"],
 )
 def test_another_process_with_the_pid_is_not_alive(changes: dict[str, Any], is_here: bool) -> None:
     holder = Holder(**_identity(**changes))
     assert (holder.is_here, holder.is_alive) == (is_here, False)
+
+
+def test_a_lock_that_an_earlier_version_wrote_is_of_this_namespace(path: Path) -> None:
+    lock = TrainerLock(path)
+    path.write_bytes(orjson.dumps({k: v for k, v in _identity().items() if k != "pid_namespace"}))
+    holder = holder_of(path)
+    assert holder
+    assert holder.is_alive
+    lock.release()
 
 
 def test_a_name_with_brackets_and_spaces_does_not_hide_the_start_time(tmp_path: Path) -> None:
@@ -264,7 +282,7 @@ def test_a_fault_while_taking_the_lock_leaves_it_free(tmp_path: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     written=st.dictionaries(
-        st.sampled_from(["pid", "start_time", "host", "boot_id"]),
+        st.sampled_from(["pid", "start_time", "host", "boot_id", "pid_namespace"]),
         st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text(max_size=3),
     )
 )

@@ -1,7 +1,7 @@
 """One checkpoint and its audit: saved durably behind its history, sampled, judged."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from trainer.continuity import digests_of
@@ -14,6 +14,7 @@ from trainer.proxy.feed import Feed
 from trainer.proxy.gate import judge
 from trainer.rundir.checkpoints.checkpoint import (
     Checkpoint,
+    Skipped,
     Written,
     checkpoint_bytes,
     checkpoint_name,
@@ -86,6 +87,8 @@ class Checkpointer:
         self._audit: Record | None = None
         """The audit whose checkpoint is not whole yet."""
         self._newest_sha256 = ""
+        self._skipped: set[str] = set()
+        """Names of the files that were told not to be this run's checkpoints."""
         self.requests_taken = 0
         """SIGUSR1s that a checkpoint, whole or under way, answers."""
         self.newest_step: int | None = None
@@ -100,7 +103,7 @@ class Checkpointer:
         step = self._engine.step
         self.settle(wait=True)
         self.requests_taken = requests
-        if self.newest_step == step:
+        if self.newest_step == step and not self._why_not_whole(step):
             self._answer(requests)
             return
         if self._begin(cause, requests):
@@ -114,7 +117,7 @@ class Checkpointer:
         """
         step = self._engine.step
         self._settle_save(wait=True)
-        if self.newest_step == step or not step:
+        if not step or (self.newest_step == step and not self._why_not_whole(step)):
             return ""
         if not self._engine.is_whole:
             return f"the error came in the middle of update {step + 1:,}"
@@ -124,7 +127,7 @@ class Checkpointer:
             return f"the weights of step {step:,} are not finite"
         if self._begin("emergency", self.requests_taken):
             self._settle_save(wait=True)
-        return "" if self.newest_step == step else "it could not be written"
+        return "it could not be written" if self.newest_step != step else self._why_not_whole(step)
 
     def settle(self, *, wait: bool = False) -> None:
         """Report a save that has ended, and put its audit on file; `wait` for one under way.
@@ -144,7 +147,8 @@ class Checkpointer:
         before the process ends.
         """
         self.settle(wait=True)
-        if self.newest_step == self._engine.step and not self._is_on_disk(self._engine.step):
+        step = self._engine.step
+        if self.newest_step == step and self._why_not_whole(step):
             self._save_again()
         try:
             self._history.flush()
@@ -152,17 +156,26 @@ class Checkpointer:
         except OSError as error:
             raise SaveError(f"{self._run.loss}: can't be written: {error.strerror}") from error
         self._reporter.mended(self._history.mended)
-        if self.newest_step != self._engine.step:
+        if self.newest_step != step:
             newest = "the start" if self.newest_step is None else checkpoint_name(self.newest_step)
             raise SaveError(
-                f"step {self._engine.step:,} could not be saved: make room or mend the disk, then"
+                f"step {step:,} could not be saved: make room or mend the disk, then"
                 f" start the trainer again; it resumes from {newest} and trains those steps again"
             )
+        if why_not := self._why_not_whole(step):
+            raise SaveError(
+                f"{self._run.path / checkpoint_name(step)}: was written whole, but {why_not};"
+                " put it back, or start the trainer again: it resumes from the newest checkpoint"
+                " that is there and trains those steps again"
+            )
 
-    def _is_on_disk(self, step: int) -> bool:
-        path = self._run.path / checkpoint_name(step)
-        found = inspect_checkpoint(path, step, self._engine.parameters.n_params)
-        return isinstance(found, Checkpoint)
+    def _why_not_whole(self, step: int) -> str:
+        """What is wrong with the checkpoint of `step` on disk; empty if it is there, whole."""
+        name, n_params = checkpoint_name(step), self._engine.parameters.n_params
+        found = inspect_checkpoint(self._run.path / name, step, n_params)
+        if found is None:
+            return "it is not there any more"
+        return found.reason if isinstance(found, Skipped) else ""
 
     def _save_again(self) -> None:
         """The checkpoint was written, and is gone: its audit stays."""
@@ -344,16 +357,25 @@ class Checkpointer:
         """Let go what retention allows: the newest checkpoint and its audit are durable by now."""
         if not self._settings.checkpoint.keep_last:
             return
+        nonfinite_steps, written = self._history.nonfinite_steps, self.newest_step
         try:
-            plan = plan_of(self._run, self._settings, self._history.nonfinite_steps)
+            plan = plan_of(self._run, self._settings, nonfinite_steps, written=written)
             thin(plan)
         except (OSError, HistoryError) as error:
             self._reporter.alarm(THIN_ALARM, str(error))
             return
         self._reporter.over(THIN_ALARM)
+        self._tell_skipped(plan.skipped)
         if plan.going:
             names = ", ".join(checkpoint.path.name for checkpoint in plan.going)
             self._reporter.say(f"thinned {names}: {plan.freed_bytes:,} bytes")
+
+    def _tell_skipped(self, skipped: Sequence[Skipped]) -> None:
+        """Once a file: one that is copied in while the run goes on is told, too."""
+        for skip in skipped:
+            if skip.path.name not in self._skipped:
+                self._skipped.add(skip.path.name)
+                self._reporter.say(f"skipped {skip.path.name}: {skip.reason}")
 
     def _judge(self) -> None:
         settings = self._settings

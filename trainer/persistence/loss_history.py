@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from trainer.rundir.checkpoints.checkpoint import Checkpoint
+from trainer.rundir.checkpoints.coverage import how_to_go_on
 from trainer.rundir.checkpoints.thinning import nonfinite_steps
 from trainer.rundir.config.rules import RULES, Rules
-from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.loss_record import LossRecord, canonical_losses, read_loss_records
 from trainer.rundir.records.record_file import Mended, Record, RecordArray, load_records
@@ -140,19 +140,7 @@ def _check_covers(
     raise HistoryError(
         f"{path}: the newest checkpoint is of step {step:,}, but the history has no record"
         f" of step {missing[0]:,} ({len(missing):,} missing); restore it from a backup."
-        + (_how_to_go_on(covered[-1], newer) if covered else " It covers no checkpoint at all")
-    )
-
-
-def _how_to_go_on(covered: Checkpoint, newer: Sequence[Checkpoint]) -> str:
-    """What to type where there is no backup: all that is newer is put aside, by name."""
-    aside = f"after_{covered.path.stem}"
-    names = " ".join(checkpoint.path.name for checkpoint in newer)
-    directory = quoted(covered.path.parent.absolute())
-    return (
-        f" Without one, go on from {covered.path.name}, the newest checkpoint that it covers:"
-        f" `cd {directory} && mkdir {aside} && mv {names} {aside}/`, then start again;"
-        f" the steps after {covered.step:,} are trained again, and nothing is deleted"
+        + how_to_go_on(covered, newer)
     )
 
 

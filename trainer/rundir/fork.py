@@ -14,8 +14,9 @@ import orjson
 import tomlkit
 
 from trainer.rundir.atomic import sync_directory, write_atomic
-from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
 from trainer.rundir.checkpoints.cloning import clone_file, digest_of
+from trainer.rundir.checkpoints.coverage import own_checkpoints
 from trainer.rundir.config.policy_change import PolicyChange, apply_change, check_sources
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import Settings
@@ -95,7 +96,7 @@ def make_fork(
     try:
         _fill(staging, run, base, phase, anchor_sources(text, run.path), settings, t)
         if change is not None:
-            _pivot(staging, change, t)
+            _pivot(staging, base, change, t)
         sync_directory(staging.path)
         staging.path.rename(fork.path)
     except BaseException:
@@ -176,11 +177,13 @@ def _settings_text(run: RunDirectory, phase: int) -> str:
 
 def _checkpoint(run: RunDirectory, step: int, settings: Settings) -> Checkpoint:
     n_params = None if settings.trainer.command else settings.model.n_params
-    checkpoints = list_checkpoints(run.path, n_params).checkpoints
-    for checkpoint in checkpoints:
-        if checkpoint.step == step:
-            return checkpoint
-    nearest = min(checkpoints, key=lambda found: abs(found.step - step), default=None)
+    inventory = own_checkpoints(run, n_params)
+    if found := inventory.at(step):
+        return found
+    skipped = {skip.path.name: skip.reason for skip in inventory.skipped}
+    if reason := skipped.get(checkpoint_name(step)):
+        raise SettingsError(f"{run.path / checkpoint_name(step)}: not this run's: {reason}")
+    nearest = min(inventory.checkpoints, key=lambda found: abs(found.step - step), default=None)
     hint = "there is none yet" if nearest is None else f"the nearest is {nearest.step}"
     raise SettingsError(f"{run.path}: no checkpoint of step {step}; {hint}")
 
@@ -275,12 +278,11 @@ def _lineage(run: RunDirectory) -> tuple[Base, ...]:
         raise HistoryError(f"{run.fork}: the lineage can't be read: {error}") from error
 
 
-def _pivot(fork: RunDirectory, change: PolicyChange, t: float) -> None:
+def _pivot(fork: RunDirectory, base: Checkpoint, change: PolicyChange, t: float) -> None:
     """A pivot of the fork before it ever starts: nobody else knows the directory yet."""
-    newest = list_checkpoints(fork.path, None).checkpoints[-1]
     before = read_file(fork.settings).decode()
     text = apply_change(before, change)
     check_sources(fork, parse_settings(before), parse_settings(text))
-    pivot = request_pivot(fork, text, mode=HoldMode.NOW, note=change.note, step=newest.step, t=t)
-    pivot = archive(fork, hold(fork, pivot, newest, t), t)
+    pivot = request_pivot(fork, text, mode=HoldMode.NOW, note=change.note, step=base.step, t=t)
+    pivot = archive(fork, hold(fork, pivot, base, t), t)
     retire(fork, restart(fork, commit(fork, pivot, t), t))

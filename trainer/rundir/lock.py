@@ -43,11 +43,20 @@ class Holder:
     """Clock ticks after boot at which the process began: with the pid, a process's identity."""
     host: str
     boot_id: str
+    pid_namespace: int = 0
+    """Inode of the namespace that the pid is of: a container may bear its host's name. 0: unknown,
+    as in locks that an earlier version wrote.
+    """
+
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether it runs under this kernel, since its last boot."""
+        return self.host == socket.gethostname() and self.boot_id == boot_id()
 
     @property
     def is_here(self) -> bool:
-        """Whether its pid means anything on this machine since its last boot."""
-        return self.host == socket.gethostname() and self.boot_id == boot_id()
+        """Whether its pid means anything to this process."""
+        return self.is_on_this_machine and self.pid_namespace in (0, pid_namespace())
 
     @property
     def is_alive(self) -> bool:
@@ -71,6 +80,14 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
+
+
+def pid_namespace() -> int:
+    """Inode of the namespace of this process's pids; 0 where the kernel doesn't tell."""
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:
+        return 0
 
 
 class TrainerLock:
@@ -229,6 +246,7 @@ def identity_of(pid: int) -> bytes:
         start_time=process_start_time(pid) or 0,
         host=socket.gethostname(),
         boot_id=boot_id(),
+        pid_namespace=pid_namespace(),
     )
     return orjson.dumps({**asdict(holder), "t": time.time()}) + b"\n"
 
@@ -284,6 +302,7 @@ def _parse_holder(data: bytes) -> Holder:
             start_time=int(written["start_time"]),
             host=str(written["host"]),
             boot_id=str(written["boot_id"]),
+            pid_namespace=int(written.get("pid_namespace", 0)),
         )
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         return _unnamed()

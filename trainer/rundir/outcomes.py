@@ -32,6 +32,11 @@ EXIT_WORDS: dict[int, str] = {
 }
 
 
+def after_word(word: str, reason: str) -> str:
+    """The reason as it is said after the state's word: no `stopped: stopped by SIGTERM`."""
+    return reason.removeprefix(f"{word} ")
+
+
 class RunError(Exception):
     """An end of the run that the operator must read about; `main` turns it into its exit code."""
 

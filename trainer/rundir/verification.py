@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 import orjson
 
-from trainer.rundir.checkpoints.checkpoint import (
-    CHUNK_BYTES,
-    Checkpoint,
-    Inventory,
-    list_checkpoints,
-)
+from trainer.rundir.checkpoints.checkpoint import CHUNK_BYTES, Checkpoint, Inventory
+from trainer.rundir.checkpoints.coverage import own_checkpoints, what_history_lost
 from trainer.rundir.checkpoints.thinning import all_audits
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.reading import RECORDS_BYTES, read_file, reading, strangers_in
+from trainer.rundir.records.mending import how_to_mend, wrong_with
 from trainer.rundir.records.record_file import canonical
-from trainer.rundir.records.record_lines import Record
+from trainer.rundir.records.record_lines import Record, parse_json
 from trainer.rundir.state import State, read_state
 
 _HEADER_BYTES = 8
@@ -54,12 +51,13 @@ def verify(run: RunDirectory) -> Iterator[Finding]:
     yield Finding(part="settings", ok=True, what=f"{run.settings.name} is valid")
     n_params = None if settings.trainer.command else settings.model.n_params
     # the history is read after the list and the state: what it must cover is on disk by then
-    inventory = list_checkpoints(run.path, n_params)
+    inventory = own_checkpoints(run, n_params)
     audits = yield from _check_audits(run)
     for skipped in inventory.skipped:
         yield Finding(part="checkpoint", ok=False, what=f"{skipped.path.name}: {skipped.reason}")
     for checkpoint in inventory.checkpoints:
         yield check_checkpoint(checkpoint, audits.get(checkpoint.step))
+    yield from _check_owed(run, inventory, audits)
     state = read_state(run.state)
     history = yield from _check_history(run, inventory)
     yield _check_state(run, state, history)
@@ -112,6 +110,14 @@ def _check_audits(run: RunDirectory) -> Generator[Finding, None, Steps]:
         return {}
 
 
+def _check_owed(run: RunDirectory, inventory: Inventory, audits: Steps) -> Iterator[Finding]:
+    """Each checkpoint has an audit; only the newest may wait for the next start to make it."""
+    owed = [c.path.name for c in inventory.checkpoints[:-1] if c.step not in audits]
+    if owed:
+        what = f"{run.samples.name}: no audit of {owed[0]} ({len(owed):,} missing)"
+        yield Finding(part="audits", ok=False, what=f"{what}: it was lost or cut")
+
+
 def _check_history(run: RunDirectory, inventory: Inventory) -> Generator[Finding, None, Steps]:
     strict, records = _strict(run.loss, "history")
     yield strict
@@ -125,10 +131,12 @@ def _check_history(run: RunDirectory, inventory: Inventory) -> Generator[Finding
         covers += f" ({len(records) - len(history):,} of replays that differed)"
     what = f"no record of step {gaps[0]:,} ({len(gaps):,} missing)" if gaps else covers
     yield Finding(part="history", ok=not gaps, what=what)
-    newest = inventory.newest.step if inventory.newest else 0
-    if newest > last:
-        what = f"ends at step {last:,}, but there is a checkpoint of step {newest:,}"
-        yield Finding(part="history", ok=False, what=what)
+    try:
+        lost = what_history_lost(run, inventory)
+    except (OSError, RunError):
+        lost = ""  # of audits that can't be read, which are a finding of their own
+    if lost:
+        yield Finding(part="history", ok=False, what=lost)
     unnamed = [step for step, record in history.items() if not _is_told(record)]
     if unnamed:
         what = f"step {unnamed[0]:,}: a loss that is null and not named in `nonfinite`"
@@ -142,22 +150,24 @@ def _is_told(record: Record) -> bool:
 
 
 def _strict(path: Path, part: str) -> tuple[Finding, list[Any]]:
-    """Whether the whole file is one strict JSON array, and what it holds; a missing one nothing."""
+    """Whether the whole file is an array of one record a line, in strict JSON, and what it holds;
+    a missing one nothing.
+    """
     message = ""
     for _ in range(_TRIES):
         try:
-            written = orjson.loads(read_file(path, at_most=RECORDS_BYTES, follows_links=False))
+            data = read_file(path, at_most=RECORDS_BYTES, follows_links=False)
         except FileNotFoundError:
             return Finding(part=part, ok=True, what=f"{path.name}: not there yet"), []
         except OSError as error:
             return Finding(part=part, ok=False, what=f"{path.name}: {error.strerror}"), []
-        except ValueError as error:
-            message = f"{path.name}: not strict JSON: {error}"
-            continue
-        if isinstance(written, list):
+        wrong = wrong_with(data)
+        if not wrong and isinstance(written := parse_json(data), list):
             what = f"{path.name}: strict JSON, {len(written):,} records"
             return Finding(part=part, ok=True, what=what), written
-        message = f"{path.name}: not an array"
+        message = f"{path.name}: {wrong or 'its end is torn: the next start cuts it'}"
+        if wrong:
+            message += f"; {how_to_mend(path)}"
     return Finding(part=part, ok=False, what=message), []
 
 

@@ -134,7 +134,9 @@ def _hint(view: RunView, *, is_read_only: bool) -> str:
     if is_read_only:
         return "read-only"
     has_ended = view.status.severity in (Severity.ENDED, Severity.ATTENTION, Severity.BAD)
-    return "r resumes" if has_ended and view.can_go_on else ""
+    if not (has_ended and view.can_go_on):
+        return ""
+    return "r resumes" if view.step or view.newest else "r starts it"
 
 
 def _chart_mark(mark: Mark) -> marks.Mark:

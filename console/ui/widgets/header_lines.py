@@ -7,10 +7,10 @@ from textual.content import Content
 from console import formatting
 from console.ui.theme import ACCENT, AMBER, DIM, GLYPHS, GOOD, RED, RED_BLOCK, STATE_STYLES
 from console.ui.widgets.text import Piece, bar, foreign, line, line_width
+from console.view.alarms import FEW_CHECKPOINTS
 from console.view.run_view import RequestStage, RunView, Severity
 
 _DAY_SECONDS = 86_400
-_LEAST_CHECKPOINTS_FREE = 3
 _LEAST_BAR, _WIDEST_BAR = 6, 60
 _EXPLAINED = (Severity.ENDED, Severity.ATTENTION, Severity.BAD)
 
@@ -166,6 +166,8 @@ def _disk(view: RunView, *, is_short: bool) -> Content:
         return Content.styled("disk unknown", DIM)
     style = _disk_style(view)
     text = formatting.size(view.free_bytes) + (" free" * (not is_short))
+    if view.room.is_short_of_inodes:
+        text = formatting.count(view.room.free_inodes, "file") + (" free" * (not is_short))
     if view.full_in_seconds is not None:
         left = formatting.duration(view.full_in_seconds)
         text += f", {left} left" if is_short else f", full in {left}"
@@ -173,8 +175,7 @@ def _disk(view: RunView, *, is_short: bool) -> Content:
 
 
 def _disk_style(view: RunView) -> str:
-    n_bytes = view.newest.n_bytes if view.newest else 0
-    if view.free_bytes is not None and view.free_bytes < _LEAST_CHECKPOINTS_FREE * n_bytes:
+    if view.room.n_fit is not None and view.room.n_fit < FEW_CHECKPOINTS:
         return RED_BLOCK
     if view.full_in_seconds is not None and view.full_in_seconds < _DAY_SECONDS:
         return AMBER

@@ -122,6 +122,22 @@ def test_pace_and_eta_follow_from_the_records_while_it_runs(
     assert (view.steps_per_minute, view.eta_seconds) == (None, None)
 
 
+def test_a_foreign_clock_makes_no_stall_and_hides_none(
+    run: RunDirectory, losses: RecordArray, held: Callable[..., None], clock: TestClock
+) -> None:
+    for step in range(1, 11):
+        losses.append(record(step))
+    held(step=10)
+    run.lock.write_bytes(orjson.dumps(orjson.loads(run.lock.read_bytes()) | {"host": "node-7"}))
+    for clock.wall in (WALL + 86_400, WALL - 86_400):
+        follower = Follower(run, clock=clock.both())
+        assert follower.look().status.word == "training"
+        assert follower.doubt_seconds == pytest.approx(30)
+        clock.pass_seconds(31)
+        assert follower.look().status.word == "stalled"
+        assert follower.doubt_seconds == 0
+
+
 def test_no_step_for_three_medians_is_a_stall_and_the_next_step_ends_it(
     follower: Follower, losses: RecordArray, held: Callable[..., None], clock: TestClock
 ) -> None:
@@ -413,6 +429,21 @@ def test_folders_in_place_of_files_are_a_view(tmp_path: Path) -> None:
     view = Follower(RunDirectory(tmp_path)).look()
     assert view.status.word == "not running"
     assert view.skipped
+
+
+def test_a_trainer_that_can_write_no_file_any_more_is_ill_by_its_files_alone(
+    run: RunDirectory, losses: RecordArray, held: Callable[..., None], clock: TestClock
+) -> None:
+    """No inode left: the history grows, while no save and no state comes about."""
+    for step in range(1, 32):
+        losses.append(record(step))
+    held(step=12, t=record(12)["t"])
+    settings = run.settings.read_text()
+    run.settings.write_text(settings.replace("every = 100", "every = 20"))
+    clock.wall = record(31)["t"]
+    overdue, stale = Follower(run, clock=clock.both()).look().alarms
+    assert overdue == "checkpoint overdue: none yet, and one is due every 20 steps"
+    assert stale.startswith(".state.json is 3 min older than the newest step")
 
 
 def test_a_failed_save_is_an_alarm_within_a_look(

@@ -1,13 +1,17 @@
 """Noticing changes, with the real watcher on a real directory."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from watchfiles._rust_notify import WatchfilesRustInternalError
 
 from console.follow import watch as watching
 from console.follow.watch import Wake, wakes
+from tests.tiny import ROOT
 from trainer.rundir.atomic import write_atomic
 
 Raw = AsyncGenerator[set[tuple[int, str]], None]
@@ -91,21 +95,64 @@ async def test_a_directory_that_comes_later_goes_and_comes_back_is_watched(
     await changes.aclose()
 
 
+@pytest.mark.parametrize("n_before", [0, 1], ids=["at the start", "later"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("no watch left"),
+        WatchfilesRustInternalError("no watch left"),
+        RuntimeError("no watch left"),
+        ExceptionGroup("unhandled errors in a TaskGroup", [RuntimeError("no watch left")]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
 async def test_where_nothing_can_be_watched_the_tick_goes_on_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, n_before: int
 ) -> None:
     async def exhausted(*_: object, **__: object) -> Raw:
-        for _ in ():
-            yield set()
-        raise OSError("OS file watch limit reached.")
+        for _n in range(n_before):
+            yield {(2, str(tmp_path / ".loss.json"))}
+        raise error
 
     monkeypatch.setattr(watching, "awatch", exhausted)
     changes = wakes(tmp_path, tick_seconds=0.01)
-    for _ in range(2):
-        wake = await anext(changes)
-        assert wake.is_tick
-        assert wake.note == "changes are seen every 0.01 s only: OS file watch limit reached."
+    seen = [await anext(changes) for _ in range(2 * (n_before + 1))]
+    noted = Wake(is_tick=True, note="changes are seen every 0.01 s only: no watch left")
+    assert seen == [*[Wake()] * n_before, noted] * 2
     await changes.aclose()
+
+
+WITHOUT_INOTIFY = """
+echo 0 > /proc/sys/user/max_inotify_{what} || exit 77
+exec "$0" -c '
+import asyncio, sys
+from pathlib import Path
+from console.follow.watch import wakes
+async def look():
+    changes = wakes(Path(sys.argv[1]), tick_seconds=0.01)
+    for _ in range(2):
+        print((await anext(changes)).note)
+    await changes.aclose()
+asyncio.run(look())
+' "$1"
+"""
+
+
+@pytest.mark.parametrize("what", ["instances", "watches"])
+def test_without_any_inotify_left_the_real_watcher_is_done_without(
+    tmp_path: Path, what: str
+) -> None:
+    script = WITHOUT_INOTIFY.format(what=what)
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", script, sys.executable]
+    done = subprocess.run(
+        [*command, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if "unshare failed" in done.stderr or done.returncode == 77:
+        pytest.skip(f"no user namespace with inotify limits of its own here: {done.stderr}")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second = done.stdout.splitlines()
+    assert first == second
+    assert first.startswith("changes are seen every 0.01 s only: ")
 
 
 async def test_half_written_files_dont_starve_the_tick(

@@ -148,7 +148,8 @@ def test_a_trainer_on_another_machine_is_left_alone(run: RunDirectory) -> None:
     lock = TrainerLock(run.lock)
     written = orjson.loads(run.lock.read_bytes()) | {"host": "node-7"}
     run.lock.write_bytes(orjson.dumps(written))
-    assert Operations(run).stop().message == "stop: the trainer runs on node-7: do it there"
+    there = f"on node-7 (pid {written['pid']} there): ssh node-7 kill -s TERM {written['pid']}"
+    assert Operations(run).stop().message == f"stop: the trainer runs {there}"
     assert "node-7" in Operations(run).launch().message
     lock.release()
 
@@ -225,6 +226,7 @@ def test_launch_refuses_half_a_pivot_a_finished_run_and_wrong_settings(run: RunD
     done.write_bytes(header + settings.model.n_params.to_bytes(4, "little"))
     with done.open("r+b") as file:
         file.truncate(size)
+    run.loss.write_text('[\n{"step": 1},\n{"step": 2000}\n]\n')
     assert "all 2,000 steps are done" in operations.launch().message
     run.settings.write_text("seed = 'x'")
     assert "seed" in operations.launch().message
@@ -264,10 +266,9 @@ def test_trainer_that_was_asked_to_stop_has_not_crashed_however_it_ends(run: Run
     assert operations.look_for_crash() == (True, -1)
 
 
-@pytest.mark.parametrize("no_launch", [True, False])
-def test_no_trainer_is_started_where_none_is_wanted(run: RunDirectory, no_launch: bool) -> None:
-    outcome = Operations(run, read_only=not no_launch).adopt_or_launch(no_launch=no_launch)
-    assert outcome.ok
+def test_a_read_only_console_starts_no_trainer(run: RunDirectory) -> None:
+    outcome = Operations(run, read_only=True).adopt_or_launch()
+    assert outcome.message == "launch: this console is read-only"
     assert not run.log.exists()
 
 

@@ -135,7 +135,9 @@ def test_stopped_run_takes_its_newest_checkpoint_as_the_boundary(run: RunDirecto
     wait_for(lambda: not presence_of(run).is_held, "the end")
     stopped_at = step_of(run)
     pivoting = PivotDriver(Operations(run))
-    pivoting.request(plan_for(run))
+    asked = pivoting.request(plan_for(run)).message
+    where = f"to be held where it stands: at the checkpoint of step {stopped_at}"
+    assert asked == f"requested at step {stopped_at}, {where}"
     assert done_stages(pivoting.walk()) == [*STAGES[1:]]
     journal = read_pivot(run.phase_archive(1) / "pivot.json")
     assert journal is not None

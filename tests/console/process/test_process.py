@@ -1,6 +1,7 @@
 """Starting, finding and signalling a trainer, with real processes."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import pytest
 from console.process.launch import LaunchedTrainer, exit_words, launch_trainer
 from console.process.presence import Liveness, presence_of
 from console.process.signals import Ask, NotSentError, send
-from tests.console.conftest import Start, wait_for
+from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
+from tests.tiny import ROOT
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock, identity_of
 from trainer.rundir.outcomes import LockedError
@@ -179,10 +181,58 @@ def test_recycled_pid_is_never_signalled(
 ) -> None:
     lock = TrainerLock(run.lock, pid=0)
     run.lock.write_bytes(orjson.dumps(orjson.loads(identity_of(bystander.pid)) | change))
-    with pytest.raises(NotSentError, match=r"is dead|do it there"):
+    with pytest.raises(NotSentError, match=r"is dead|there\): ssh \S+ kill -s TERM"):
         send(run, Ask.STOP)
     assert bystander.poll() is None
     lock.release()
+
+
+CONTAINER = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+"""A pid namespace of its own, with this host's name."""
+
+needs_namespaces = pytest.mark.skipif(
+    subprocess.run([*CONTAINER, "true"], capture_output=True, check=False).returncode != 0,
+    reason="making a pid namespace needs root, and a kernel that lets it",
+)
+
+
+@needs_namespaces
+def test_trainer_in_a_container_is_alive_elsewhere_and_ends_by_what_the_refusal_says(
+    run: RunDirectory,
+) -> None:
+    command = [*CONTAINER, sys.executable, str(SCRIPTED_TRAINER), "--every", "1000000"]
+    with subprocess.Popen([*command, str(run.path)], stdout=subprocess.PIPE) as container:
+        assert container.stdout
+        assert container.stdout.readline() == b"ready\n"
+        presence = presence_of(run)
+        assert presence.liveness is Liveness.ELSEWHERE
+        assert presence.is_running
+        with pytest.raises(NotSentError, match="in another container") as refusal:
+            send(run, Ask.STOP)
+        told = re.search(r"there\): (kill -s TERM \d+), or docker exec", str(refusal.value))
+        assert told
+        subprocess.run(["sh", "-c", told[1]], check=True)
+        assert container.wait(20) == 143
+
+
+@needs_namespaces
+def test_trainer_outside_the_consoles_container_is_alive_elsewhere(
+    run: RunDirectory, start: Start
+) -> None:
+    launched = start("--every", "1000000")
+    wait_for(lambda: run.loss.stat().st_size > 10, "a record")
+
+    def inside(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*CONTAINER, sys.executable, "-m", "console", *arguments]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    status = inside("status", str(run.path))
+    assert status.returncode == 0, status.stdout
+    assert f"training (pid {launched.pid}): in another container" in status.stdout
+    stop = inside("stop", str(run.path))
+    assert stop.returncode != 0
+    assert f"kill -s TERM {launched.pid}" in stop.stderr
+    assert launched.exit_code() is None
 
 
 @pytest.mark.parametrize("pid", [-1, 0, 2**31, 2**63])

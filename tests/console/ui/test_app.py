@@ -96,7 +96,8 @@ async def test_what_looks_the_same_is_not_drawn_again(monkeypatch: pytest.Monkey
             return render(view, y)
 
         monkeypatch.setattr(LineView, "render_line", recorded)
-        await stage.becomes(replace(stage.follower.view, step=113_950, free_bytes=611_900_000_000))
+        room = replace(stage.follower.view.room, free_bytes=611_900_000_000)
+        await stage.becomes(replace(stage.follower.view, step=113_950, room=room))
         assert rendered == []
 
 

@@ -11,7 +11,7 @@ from tests.console import fixed_run
 def test_a_stop_names_step_file_size_and_how_to_go_on() -> None:
     assert farewell.stopped(fixed_run.stopped_view()) == (
         "andrea-120m: stopped at step 113,943; step_113943.bin, 1.44 GB\n"
-        "resume with: andrea-console runs/v3"
+        "resume with: andrea-console runs/v3 --launch"
     )
 
 

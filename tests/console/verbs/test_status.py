@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from console.verbs.status import as_json, as_text, exit_code_of
+from console.view.disk_forecast import Room
 from console.view.run_view import Audit, CheckpointRow, LossPoint, RunView, Severity, Status
 from trainer.rundir.state import ENDED, Replay
 
@@ -32,7 +33,7 @@ VIEW = RunView(
         ),
     ),
     checkpoint_bytes=1_441_529_864,
-    free_bytes=300_000_000_000,
+    room=Room(free_bytes=300_000_000_000),
 )
 NEW = RunView(name="new", path=Path("new"), status=Status(word="not running"), is_running=False)
 

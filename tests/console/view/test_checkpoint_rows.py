@@ -17,7 +17,15 @@ N_PARAMS = 5
 
 @pytest.fixture
 def bare(tmp_path: Path) -> RunDirectory:
-    return RunDirectory(tmp_path)
+    """No file but a history of a million steps."""
+    run = RunDirectory(tmp_path)
+    write_history(run, 1_000_000)
+    return run
+
+
+def write_history(run: RunDirectory, last_step: int) -> None:
+    """Of which only the two ends are read."""
+    run.loss.write_text(f'[\n{{"step": 1}},\n{{"step": {last_step}}}\n]\n')
 
 
 def put(run: RunDirectory, step: int, *, n_params: int = N_PARAMS, cut: int = 0) -> Path:
@@ -99,6 +107,7 @@ def test_thinned_files_go_and_a_missing_run_has_none(bare: RunDirectory) -> None
     assert book.look(N_PARAMS)
     assert steps(book) == [200]
     (bare.path / "step_000200.bin").unlink()
+    bare.loss.unlink()
     bare.path.rmdir()
     assert book.look(N_PARAMS)
     assert steps(book) == []

@@ -1,6 +1,7 @@
 """The run's state in words."""
 
 import signal
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from console.process.presence import Liveness, Presence
 from console.view.run_view import Severity
 from console.view.status import Evidence, status_of
 from trainer.rundir.lock import Holder
+from trainer.rundir.outcomes import EXIT_WORDS
 from trainer.rundir.state import State
 
 HOLDER = Holder(pid=7, start_time=1, host="here", boot_id="b")
@@ -34,6 +36,13 @@ def told(presence: Presence, state: State | None, **more: Any) -> tuple[str, str
 )
 def test_a_live_trainer_is_what_it_says(doing: str, severity: Severity) -> None:
     assert told(ALIVE, State(doing=doing, detail="d")) == (doing, "d", severity)
+
+
+def test_a_trainer_that_can_not_be_seen_is_alive_elsewhere_and_where_is_told() -> None:
+    there = Presence(liveness=Liveness.ELSEWHERE, holder=replace(HOLDER, host="gpu7"))
+    word, detail, severity = told(there, State(doing="training"))
+    assert (word, severity) == ("training", Severity.OK)
+    assert detail == "on gpu7; c and q can't reach it from here"
 
 
 def test_a_trainer_that_has_told_its_end_but_still_lives_is_stopping() -> None:
@@ -82,6 +91,32 @@ def test_a_told_end_is_believed(code: int, doing: str, word: str, severity: Seve
     told_word, detail, told_severity = told(NOBODY, state)
     assert (told_word, told_severity) == (word, severity)
     assert detail.startswith("because")
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "word", "detail"),
+    [
+        (143, "", "stopped", "by SIGTERM; checkpoint written"),
+        (130, "stopped by SIGINT; checkpoint written", "stopped", "by SIGINT; checkpoint written"),
+        (
+            143,
+            "stopped while starting; nothing to save",
+            "stopped",
+            "while starting; nothing to save",
+        ),
+        (10, "", "held", "at a boundary for a pivot"),
+        (0, "", "finished", "all steps done"),
+        (
+            3,
+            "loss not finite at step 7; last good checkpoint: step 6",
+            "failed",
+            "loss not finite at step 7; last good checkpoint: step 6",
+        ),
+    ],
+)
+def test_an_end_tells_each_fact_once(code: int, reason: str, word: str, detail: str) -> None:
+    state = State(doing=word, exit_code=code, reason=reason or EXIT_WORDS[code])
+    assert told(NOBODY, state)[:2] == (word, detail)
 
 
 def test_a_child_that_was_killed_says_by_what_in_the_words_of_one_only_watched() -> None:

@@ -170,6 +170,18 @@ def test_a_damaged_file_with_the_wanted_name_is_moved_aside(tmp_path: Path) -> N
     assert kept == {"step_000007.bin.rejected-1": b"half", "step_000007.bin.rejected-2": b""}
 
 
+def test_whole_file_of_other_bytes_with_the_wanted_name_is_moved_aside_and_its_like_is_not(
+    tmp_path: Path,
+) -> None:
+    written = _save(tmp_path, 7)
+    ours = written.path.read_bytes()
+    other = ours[:-1] + bytes([ours[-1] ^ 1])
+    written.path.write_bytes(other)
+    aside = tmp_path / "step_000007.bin.rejected-1"
+    assert [_save(tmp_path, 7).aside for _ in range(2)] == [aside, None]
+    assert files_in(tmp_path) == {"step_000007.bin": ours, aside.name: other}
+
+
 def test_saves_leave_no_descriptor_open(tmp_path: Path) -> None:
     def n_open() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))

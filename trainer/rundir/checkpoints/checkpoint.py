@@ -57,10 +57,22 @@ class Inventory:
 
     checkpoints: tuple[Checkpoint, ...]
     skipped: tuple[Skipped, ...]
+    uncovered: tuple[Checkpoint, ...] = ()
+    """Of the skipped files those that only the history rules out, by ascending step."""
 
     @property
     def newest(self) -> Checkpoint | None:
         return self.checkpoints[-1] if self.checkpoints else None
+
+    @property
+    def why_uncovered(self) -> str:
+        """The reason that the uncovered ones share; empty if there are none."""
+        paths = {checkpoint.path for checkpoint in self.uncovered}
+        return next((skip.reason for skip in self.skipped if skip.path in paths), "")
+
+    def at(self, step: int) -> Checkpoint | None:
+        """The checkpoint of `step`."""
+        return next((found for found in self.checkpoints if found.step == step), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +223,8 @@ def read_checkpoint_into(checkpoint: Checkpoint, arrays: Sequence[memoryview]) -
 
 def list_checkpoints(directory: Path, n_params: int | None) -> Inventory:
     """Every file named like a checkpoint: taken or skipped with its reason; newest by number.
+
+    By the files alone: which of them are a run's is for `coverage.own_checkpoints` to say.
 
     `n_params` is the model's; `None` (a foreign trainer) takes the header's word for it.
     """

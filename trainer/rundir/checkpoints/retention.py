@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from trainer.rundir.checkpoints.checkpoint import Checkpoint
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, Skipped
 from trainer.rundir.config.settings import CheckpointSettings
 from trainer.rundir.records.record_lines import Record
 
@@ -16,6 +16,8 @@ class Plan:
     """Step → why it stays."""
     going: tuple[Checkpoint, ...]
     """By ascending step."""
+    skipped: tuple[Skipped, ...] = ()
+    """Files that are not the run's checkpoints: they stay, and count for nothing."""
 
     @property
     def freed_bytes(self) -> int:

@@ -1,10 +1,12 @@
 """Thinning a run's checkpoints: read what decides it, plan, unlink."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
 
-from trainer.rundir.checkpoints.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, Inventory
+from trainer.rundir.checkpoints.coverage import own_checkpoints
 from trainer.rundir.checkpoints.protected import protected_steps
 from trainer.rundir.checkpoints.retention import Plan, notable_steps, plan_thinning
 from trainer.rundir.config.settings import CheckpointSettings, Settings
@@ -22,22 +24,50 @@ def plan_of(
     nonfinite_steps: Iterable[int],
     *,
     keep: CheckpointSettings | None = None,
+    written: int | None = None,
 ) -> Plan:
-    """What may go now; `keep` in place of the run's own settings.
+    """What may go now; `keep` in place of the run's own settings. Only the run's own may go.
 
-    Raises `OSError`, or `HistoryError` for audits that can't be read.
+    `written`: the step that the trainer which asks has just written: a file of a later one is not
+    its own, whatever the history covers, and is not the newest.
+
+    Raises `OSError`, or `HistoryError` where the history covers none of the checkpoints, or for
+    audits that can't be read.
     """
     n_params = None if settings.trainer.command else settings.model.n_params
-    checkpoints = list_checkpoints(run.path, n_params).checkpoints
+    inventory = own_checkpoints(run, n_params)
+    if inventory.uncovered and not inventory.checkpoints:
+        why = inventory.why_uncovered
+        raise HistoryError(f"{run.loss}: {why}; it covers no checkpoint, so all stay")
+    checkpoints = [c for c in inventory.checkpoints if written is None or c.step <= written]
+    steps, audits = [checkpoint.step for checkpoint in checkpoints], all_audits(run)
     notable = notable_steps(
-        [checkpoint.step for checkpoint in checkpoints],
-        all_audits(run),
+        steps,
+        audits,
         nonfinite_steps,
         threshold=settings.audit.threshold,
         warmup_steps=settings.optimizer.warmup_steps,
     )
-    protected = {**notable, **protected_steps(run)}
-    return plan_thinning(checkpoints, keep or settings.checkpoint, protected)
+    protected = {**_newest_audited(steps, audits), **notable, **protected_steps(run)}
+    plan = plan_thinning(checkpoints, keep or settings.checkpoint, protected)
+    return replace(plan, skipped=inventory.skipped)
+
+
+def still_going(run: RunDirectory, plan: Plan, inventory: Inventory) -> tuple[Checkpoint, ...]:
+    """What of an older plan may still go: not what by now is a base, the newest, or not the run's.
+
+    `inventory`: the run's checkpoints now.
+    """
+    older = {checkpoint.step for checkpoint in inventory.checkpoints[:-1]}
+    steps = older - protected_steps(run).keys()
+    return tuple(checkpoint for checkpoint in plan.going if checkpoint.step in steps)
+
+
+def _newest_audited(steps: Iterable[int], audits: Iterable[Record]) -> dict[int, str]:
+    """What stays if the newest file turns out to be a stray one, of a step that is covered."""
+    audited = {audit.get("step") for audit in audits}
+    newest = max((step for step in steps if step in audited), default=None)
+    return {} if newest is None else {newest: "the newest with an audit"}
 
 
 def all_audits(run: RunDirectory) -> list[Record]:

@@ -22,11 +22,13 @@ from tomlkit.items import Table
 
 from trainer.rundir.config.run_toml import flat_settings, parse_settings
 from trainer.rundir.config.settings import Settings, SourceSettings
+from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError, SourceError
 from trainer.rundir.sources.documents import PYTHON, look_at_files, naming
 from trainer.rundir.sources.matching import never
 from trainer.rundir.sources.prepared import holds_prepared_text, read_index, token_folder
+from trainer.rundir.state import read_state
 
 _KEYS = ("note", "remove", "policy", "sources")
 CHANGED_BY_PIVOT = ("sources.", "policy.")
@@ -116,7 +118,8 @@ def check_sources(
         was = old.sources.get(name)
         with naming(name):
             if was is not None and was != source:
-                if not holds_prepared_text(run, new, name, check=check):
+                known = recorded_environment(run, read_state(run.state)).texts.get(name, "")
+                if not holds_prepared_text(run, new, name, text=known, check=check):
                     raise SourceError(
                         f"{source.path}: is not the text of {was.path}, which is there already;"
                         " remove that and add the text under another name, for rows given are"

@@ -1,4 +1,4 @@
-"""The newest records of an array, read from the file's end: cheap however long the history is."""
+"""An array's first record and its newest, read from the file's ends: cheap however long it is."""
 
 import os
 from pathlib import Path
@@ -8,30 +8,52 @@ import orjson
 from trainer.rundir.reading import reading
 from trainer.rundir.records.record_file import Record
 
-_TAIL_BYTES = 1 << 16
+_END_BYTES = 1 << 16
+_MOST_BYTES = 1 << 24
+"""How far back a record is looked for, where a power cut left zeros at the end."""
+
+
+def opening(path: Path) -> tuple[bool, Record | None]:
+    """Whether the file begins as an array does, and its first record. Raises `OSError`."""
+    with reading(path, follows_links=False) as file:
+        head = file.read(_END_BYTES)
+    records = (_record(line) for line in head.split(b"\n"))
+    return head.startswith(b"["), next((r for r in records if r is not None), None)
 
 
 def tail_records(path: Path) -> list[Record]:
     """The whole records in the file's last 64 KiB, in file order. Raises `OSError`."""
-    try:
-        with reading(path, follows_links=False) as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _TAIL_BYTES))
-            tail = file.read()
-    except FileNotFoundError:
-        return []
-    records = []
-    for line in tail.split(b"\n"):
-        try:
-            record = orjson.loads(line.strip(b"[], \r"))
-        except orjson.JSONDecodeError:
-            continue
-        if isinstance(record, dict):
-            records.append(record)
-    return records
+    tail, _ = _tail(path, _END_BYTES)
+    records = (_record(line) for line in tail.split(b"\n"))
+    return [record for record in records if record is not None]
 
 
 def last_record(path: Path) -> Record | None:
     """The last whole record in file order; None if there is none. Raises `OSError`."""
-    records = tail_records(path)
-    return records[-1] if records else None
+    n_bytes = _END_BYTES
+    while True:
+        tail, is_all = _tail(path, n_bytes)
+        records = (_record(line) for line in reversed(tail.split(b"\n")))
+        last = next((record for record in records if record is not None), None)
+        if last is not None or is_all or n_bytes >= _MOST_BYTES:
+            return last
+        n_bytes *= 16
+
+
+def _tail(path: Path, n_bytes: int) -> tuple[bytes, bool]:
+    """The file's last bytes, nothing of a missing one, and whether they are the whole file."""
+    try:
+        with reading(path, follows_links=False) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - n_bytes))
+            return file.read(n_bytes), size <= n_bytes
+    except FileNotFoundError:
+        return b"", True
+
+
+def _record(line: bytes) -> Record | None:
+    try:
+        record = orjson.loads(line.strip(b"[], \r"))
+    except orjson.JSONDecodeError:
+        return None
+    return record if isinstance(record, dict) else None

@@ -17,13 +17,13 @@ from typing import Any, Generic, overload
 from trainer.rundir.atomic import replace_keeping, sync_directory, write_atomic
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.reading import RECORDS_BYTES, open_regular, read_file, reading
+from trainer.rundir.records.mending import how_to_mend, wrong_with
 from trainer.rundir.records.record_lines import (
     Reader,
     Record,
     T,
     encode_record,
     parse_array,
-    parse_json,
     parse_lines,
     read_records,
     whole_head,
@@ -101,11 +101,10 @@ def load_records(path: Path, read: Reader[Any] = read_records) -> Loaded[Any]:
     end = data.rfind(b"}") + 1
     with without_collector():
         records = parse_array(data, read)
-    if records is None:
+    if not records:
+        if data.strip(b"\0 \r\n") and (wrong := wrong_with(data)):
+            raise HistoryError(f"{path}: {wrong}; {how_to_mend(path)}")
         records, end = whole_head(data, read)
-        is_head = data.startswith(_OPEN) and parse_json(data[:end] + b"]") is not None
-        if parse_json(data) or (records and not is_head):
-            raise HistoryError(_layout_message(path))
     return Loaded(records=records, end=end, data=data)
 
 
@@ -122,14 +121,6 @@ def without_collector() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _layout_message(path: Path) -> str:
-    array = f"echo '['; jq -c '.[]' {path.name} | sed '$!s/$/,/'; echo ']'"
-    return (
-        f"{path}: not an array of one record a line; mend it in that directory by:"
-        f" ({array}) >mended && mv mended {path.name}"
-    )
 
 
 class RecordArray:

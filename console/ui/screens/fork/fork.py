@@ -178,7 +178,7 @@ def branch_lines(grown: Sequence[Grown], width: int) -> list[Content]:
             words = Content.styled(foreign(branch.problem), RED)
             lines += wrapped(words, width, first="     ", rest="     ")
         if branch.path is not None:
-            command = f"andrea-console {quoted(branch.path)} watches it, or trains it on"
+            command = f"andrea-console {quoted(branch.path)} watches it; r trains it on"
             lines += wrapped(
                 Content.styled(foreign(command), DIM), width, first="     ", rest="     "
             )

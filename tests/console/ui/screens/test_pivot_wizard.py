@@ -16,6 +16,7 @@ from console.ui.screens.pivot.progress import ProgressScreen
 from console.ui.screens.pivot.review import Review
 from console.ui.screens.pivot.wizard import WizardScreen
 from console.ui.widgets.fields import ConfirmField
+from console.view.disk_forecast import Room
 from console.view.run_view import RunView
 from tests.console import fixed_run
 from tests.console.headless import Stage
@@ -287,7 +288,9 @@ async def test_source_whose_text_is_gone_is_told_at_its_arm(run: RunDirectory) -
 
 
 async def test_failed_precondition_says_what_to_do_and_holds_the_wizard(run: RunDirectory) -> None:
-    async with Stage(replace(fixed_run.fixed_view(12), free_bytes=1000), run=run).opened() as stage:
+    async with Stage(
+        replace(fixed_run.fixed_view(12), room=Room(free_bytes=1000)), run=run
+    ).opened() as stage:
         await stage.pilot.press("p")
         await stage.settle("make room")
         await stage.settle("Enter next")

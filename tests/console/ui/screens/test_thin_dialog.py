@@ -118,7 +118,8 @@ def thinnable(tmp_path: Path) -> RunDirectory:
         '[trainer]\ncommand = ["other"]\n'
     )
     run.loss.write_text(
-        '[\n{"step": 350, "loss": null, "nonfinite": {"loss": "NaN"}},\n{"step": 351}\n]\n'
+        '[\n{"step": 1},\n{"step": 350, "loss": null, "nonfinite": {"loss": "NaN"}},\n'
+        '{"step": 1000}\n]\n'
     )
     for step in range(100, 1_100, 100):
         write_checkpoint(tmp_path, step, [memoryview(bytearray(4))] * 3)

@@ -91,9 +91,17 @@ def test_the_disk_is_amber_within_a_day_and_red_under_three_checkpoints() -> Non
     assert not styles_of(view) & {AMBER, RED_BLOCK}
     assert AMBER in styles_of(replace(view, full_in_seconds=86_399.0))
     assert AMBER not in styles_of(replace(view, full_in_seconds=86_400.0))
-    just_enough = 3 * fixed_run.CHECKPOINT_BYTES
-    assert RED_BLOCK in styles_of(replace(view, free_bytes=just_enough - 1))
-    assert RED_BLOCK not in styles_of(replace(view, free_bytes=just_enough))
+    just_enough = replace(view.room, free_bytes=3 * fixed_run.CHECKPOINT_BYTES)
+    too_little = replace(view.room, free_bytes=3 * fixed_run.CHECKPOINT_BYTES - 1)
+    assert RED_BLOCK in styles_of(replace(view, room=too_little))
+    assert RED_BLOCK not in styles_of(replace(view, room=just_enough))
+
+
+def test_inodes_stand_in_place_of_the_bytes_where_they_are_used_up_first() -> None:
+    view = fixed_run.fixed_view(3)
+    assert "612 GB free" in text_of(replace(view, room=replace(view.room, free_inodes=10**6)))
+    text = text_of(replace(view, room=replace(view.room, free_inodes=12)))
+    assert "disk 12 files free" in text
 
 
 def test_a_request_takes_the_place_of_the_checkpoint() -> None:

@@ -1,0 +1,130 @@
+"""Which checkpoints are a run's own: the one answer, which everything that counts them asks for.
+
+A file that has a checkpoint's name, size and header is the run's if its loss history has come to
+that step. A checkpoint's history is durable before the file has its name, so a file of a later
+step is of another run, or this run's history was lost. Neither may be resumed from, thinned, or
+counted as the newest.
+
+Only the history's two ends are read, however long it is. That there is no gap between them is the
+writer's doing: it appends one record a step, writes what found no room before the next one, and a
+start checks each record up to the checkpoint that it resumes from. Where steps are trained again
+and come out otherwise, the file's last record is of an earlier step than some before it; it still
+tells how far the history goes now, and never falls behind the checkpoint that was resumed from.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainer.rundir.checkpoints.checkpoint import (
+    INT32_MAX,
+    Checkpoint,
+    Inventory,
+    Skipped,
+    list_checkpoints,
+)
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import quoted
+from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.records.newest_records import last_record, opening
+from trainer.rundir.records.record_fields import step_of
+from trainer.rundir.records.record_file import load_records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How far a loss history goes."""
+
+    last_step: int = 0
+    """It has the records of all steps from 1 to this one."""
+    why: str = ""
+    """Why a checkpoint of a later step is not the run's."""
+
+
+def coverage_of(run: RunDirectory, n_params: int | None) -> Coverage:
+    """How far the history of `run` goes, by its first and its last record; never raises.
+
+    Whether a checkpoint is covered is asked after it was seen: its record is there by then. A
+    foreign trainer (`n_params` is `None`) that writes no history is taken at its word.
+    """
+    try:
+        is_array, first = opening(run.loss)
+        last = last_record(run.loss)
+    except FileNotFoundError:
+        if n_params is None:
+            return Coverage(last_step=INT32_MAX)
+        return Coverage(why=f"there is no {run.loss.name}")
+    except OSError as error:
+        return Coverage(why=f"{run.loss.name} can't be read: {error.strerror}")
+    begins = None if first is None else step_of(first)
+    ends = None if last is None else step_of(last)
+    if not is_array or begins is None or ends is None:
+        return Coverage(why=f"{run.loss.name} holds no history")
+    if begins > 1:
+        return Coverage(why=f"the history begins at step {begins:,}")
+    return Coverage(last_step=ends, why=f"the history ends at step {ends:,}")
+
+
+def own_checkpoints(run: RunDirectory, n_params: int | None) -> Inventory:
+    """The run's checkpoints by ascending step; whatever else has such a name is skipped.
+
+    `n_params` is the model's; `None` (a foreign trainer) takes the header's word for it.
+    """
+    return covered_by(list_checkpoints(run.path, n_params), coverage_of(run, n_params))
+
+
+def covered_by(inventory: Inventory, coverage: Coverage) -> Inventory:
+    """The same with the files skipped that the history doesn't cover."""
+    own = tuple(c for c in inventory.checkpoints if c.step <= coverage.last_step)
+    beyond = inventory.checkpoints[len(own) :]
+    skipped = (*inventory.skipped, *(Skipped(path=c.path, reason=coverage.why) for c in beyond))
+    by_name = sorted(skipped, key=lambda skip: skip.path.name)
+    return Inventory(checkpoints=own, skipped=tuple(by_name), uncovered=beyond)
+
+
+def require_history(run: RunDirectory, inventory: Inventory) -> None:
+    """Raise `HistoryError` where the history of the run's checkpoints was lost, or `OSError`."""
+    if lost := what_history_lost(run, inventory):
+        load_records(run.loss)  # says more of a file that is laid out in another way
+        raise HistoryError(f"{run.loss}: {lost}")
+
+
+def what_history_lost(run: RunDirectory, inventory: Inventory) -> str:
+    """Which checkpoints of the run its history lost, and what to do; empty if it lost none.
+
+    Files of another run beside the run's own are none of them. One that was audited is this run's;
+    and where none at all is covered, going on would begin the run anew. Raises `OSError`, or
+    `HistoryError` for audits that can't be read.
+    """
+    covered, lost = inventory.checkpoints, inventory.uncovered
+    if covered and lost:
+        audited = _audited_names(run)
+        lost = tuple(checkpoint for checkpoint in lost if checkpoint.path.name in audited)
+    if not lost:
+        return ""
+    return (
+        f"{inventory.why_uncovered}, but there is a checkpoint of step {lost[-1].step:,};"
+        f" restore it from a backup.{how_to_go_on(covered, lost)}"
+    )
+
+
+def how_to_go_on(covered: Sequence[Checkpoint], newer: Sequence[Checkpoint]) -> str:
+    """What to type where there is no backup of the history: all that is newer is put aside."""
+    if not covered:
+        return " It covers no checkpoint at all"
+    newest = covered[-1]
+    aside = f"after_{newest.path.stem}"
+    names = " ".join(checkpoint.path.name for checkpoint in newer)
+    directory = quoted(newest.path.parent.absolute())
+    return (
+        f" Without one, go on from {newest.path.name}, the newest checkpoint that it covers:"
+        f" `cd {directory} && mkdir {aside} && mv {names} {aside}/`, then start again;"
+        f" the steps after {newest.step:,} are trained again, and nothing is deleted"
+    )
+
+
+def _audited_names(run: RunDirectory) -> set[str]:
+    """Names of the checkpoints that this run's audits tell of, in all phases."""
+    folders: list[Path] = [run.path, *(folder for _, folder in run.archived_phases())]
+    audits = [load_records(folder / run.samples.name).records for folder in folders]
+    return {str(record.get("checkpoint")) for records in audits for record in records}
