@@ -18,6 +18,7 @@ from trainer.continuity import (
 from trainer.persistence.hold import Hold
 from trainer.persistence.output import give_up_unwritten, print_line
 from trainer.persistence.reporter import Reporter
+from trainer.proxy.progress import is_work_left
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.presets import PRESETS
 from trainer.rundir.config.run_toml import flat_settings, load_settings
@@ -51,9 +52,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     signals = Signals()
     signals.install()
     try:
-        return _run(argv, signals)
+        code = _run(argv, signals)
     finally:
         give_up_unwritten()
+    if is_work_left():
+        os._exit(code)
+    return code
 
 
 def _run(argv: Sequence[str] | None, signals: Signals) -> int:

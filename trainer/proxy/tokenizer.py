@@ -11,7 +11,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from trainer.proxy.held_out import Survey, digest_of, survey
-from trainer.proxy.progress import Progress
+from trainer.proxy.progress import Progress, interruptible
 from trainer.proxy.randomness import derive_uniform
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.config.settings import SourceSettings
@@ -30,6 +30,10 @@ SAMPLE_BYTES = 2_000_000
 PIECE_CHARACTERS = 8192
 """Documents are sampled in pieces of this size, so that a few huge ones are sampled too."""
 
+
+_TRAINING = "training the tokenizer"
+_SAMPLED = 0.9
+"""How far that is when the text is read."""
 
 _PUT_BACK = (
     "put the file back (from a backup, or a fork of this run): other token ids would be noise to"
@@ -158,8 +162,12 @@ def _train(
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_sampled_text(samples, progress), trainer)
-    progress(1.0, "training the tokenizer")
+    pieces = list(_sampled_text(samples, progress))
+    interruptible(
+        lambda: tokenizer.train_from_iterator(pieces, trainer),
+        partial(progress, _SAMPLED, _TRAINING),
+    )
+    progress(1.0, _TRAINING)
     return tokenizer.to_str(pretty=True)
 
 
@@ -191,4 +199,4 @@ def _sampled_text(samples: Sequence[_Sample], progress: Progress) -> Iterator[st
         for piece in sample.read():
             yield piece
             done += len(piece)
-            progress(min(done / total, 0.9), "training the tokenizer")
+            progress(min(done / total, _SAMPLED), _TRAINING)

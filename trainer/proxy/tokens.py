@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainer.proxy.held_out import Survey, digest_of, survey
-from trainer.proxy.progress import Progress
+from trainer.proxy.progress import Progress, interruptible
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
@@ -239,7 +239,8 @@ class _Encoding:
         counts = [0, 0]
         segments = chain.from_iterable(map(self.survey.segments, documents))
         for batch in _batches(segments):
-            encoded = self.tokenizer.encode([text for _, text in batch])
+            texts = [text for _, text in batch]
+            encoded = interruptible(partial(self.tokenizer.encode, texts), self.tell)
             for (is_held_out, text), ids in zip(batch, encoded, strict=True):
                 file = held_out if is_held_out else train
                 file.write(np.array([*ids, SEPARATOR_ID], self.dtype).tobytes())
