@@ -278,7 +278,7 @@ def _meddling(changes: list[Callable[[], object]]) -> Progress:
     """Do the next of the changes when a phase of the work begins: reading, encoding, reading …"""
     phases: list[str] = []
 
-    def progress(_: float, what: str) -> None:
+    def progress(fraction: float, what: str) -> None:
         if phases[-1:] != [what]:
             phases.append(what)
             if len(phases) > 1 and changes:
