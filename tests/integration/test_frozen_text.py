@@ -6,13 +6,15 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
-from tests.integration.test_trainer_process import Start, start, state_of, wait_until
+from tests.integration.test_trainer_process import Start, start, state_of
 from tests.tiny import ask_stop, make_tiny_run, strict_json, timeless, train_here, write_paragraphs
 from trainer.loop import Training
+from trainer.persistence.reporter import Reporter
 from trainer.persistence.source_watch import text_alarm
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.config.policy_change import PolicyChange
@@ -21,6 +23,7 @@ from trainer.rundir.fork import make_fork
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, SettingsError
 from trainer.rundir.verification import verify
+from trainer.signals import Signals
 
 __all__ = ["start"]
 
@@ -347,22 +350,62 @@ def wait_for_end(process: subprocess.Popen[bytes]) -> int:
     return process.wait(timeout=60)
 
 
-def test_sigterm_is_honoured_while_folders_are_walked(tmp_path: Path, start: Start) -> None:
-    """Links made the glob endless, and the signal was not looked at; here the tree is endless."""
+@pytest.mark.parametrize("what", ["reading small", "training the tokenizer", "encoding large"])
+def test_stop_is_honoured_in_each_phase_of_preparing(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the start after it trains as if nothing had been begun."""
+    run = make_tiny_run(tmp_path / "run")
+    signals = Signals()
+    soon = Reporter.soon
+
+    def stopping(reporter: Reporter, view: Callable[[], dict[str, Any]]) -> None:
+        if view()["detail"].startswith(what):
+            signals.on_stop(signal.SIGTERM, None)
+        soon(reporter, view)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reporter, "soon", stopping)
+        assert train_here(run, signals=signals) is Exit.TERMINATED
+    assert not run.loss.exists() or not strict_json(run.loss)
+    straight = make_tiny_run(tmp_path / "other" / "run")
+    train_here(straight, until=8)
+    train_here(run, until=8)
+    assert timeless(strict_json(run.loss)) == timeless(strict_json(straight.loss))
+
+
+def test_stop_is_honoured_while_folders_are_walked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looked at the signal while a glob went round and round."""
+    run = make_tiny_run(tmp_path / "run")
+    edit(run, str(tmp_path / "run-small.jsonl"), str(tmp_path / "tree" / "**" / "*.txt"))
+    (tmp_path / "tree" / "a").mkdir(parents=True)
+    signals = Signals()
+    scandir = os.scandir
+
+    def stopping(path: str | Path) -> object:
+        if "tree" in str(path):
+            signals.on_stop(signal.SIGTERM, None)
+        return scandir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", stopping)
+        assert train_here(run, signals=signals) is Exit.TERMINATED
+
+
+def test_links_that_lead_round_are_no_more_text(tmp_path: Path) -> None:
     run = make_tiny_run(tmp_path / "run")
     tree = tmp_path / "tree"
-    deep = tree
-    for _ in range(6):
-        deep = deep / "d"
-        deep.mkdir(parents=True)
-    for name in ("self", "up"):
-        (tree / name).symlink_to("." if name == "self" else "..")
-    (tree / "a.txt").write_text("text " * 2000)
-    edit(run, str(tmp_path / "run-small.jsonl"), f"{tree}/**/*.txt")
-    process = start(run)
-    wait_until(lambda: state_of(run).doing == "training", process, run.log)
-    process.send_signal(signal.SIGTERM)
-    assert wait_for_end(process) == Exit.TERMINATED
+    tree.mkdir()
+    for number in range(3):
+        (tree / f"{number}.txt").write_text(f"text {number} " * 400)
+    (tree / "self").symlink_to(".")
+    (tree / "up").symlink_to("..")
+    edit(run, str(tmp_path / "run-small.jsonl"), str(tree / "**" / "*.txt"))
+    train_here(run, until=2)
+    index = orjson.loads((run.tokens / "small" / "index.json").read_bytes())
+    assert index["documents"] == 3
 
 
 def test_file_name_of_any_bytes_ends_in_words(tmp_path: Path, start: Start) -> None:
