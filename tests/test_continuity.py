@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.tiny import ask_stop, make_tiny_run, train_here, write_paragraphs
+from tests.tiny import ask_stop, make_tiny_run, train_here
 from trainer.continuity import compare_environment, compare_settings
 from trainer.rundir.config.run_toml import flat_settings, parse_settings
 from trainer.rundir.outcomes import Exit, SettingsError
@@ -72,17 +72,12 @@ def other_cpu(patch: pytest.MonkeyPatch, sources: Path) -> None:
     patch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "ABACUS")
 
 
-def other_text(patch: pytest.MonkeyPatch, sources: Path) -> None:
-    write_paragraphs(sources / "run-large.jsonl", "other words", 300)
-
-
 @pytest.mark.parametrize(
     ("change", "name"),
     [
         (other_torch, "torch"),
         (other_threads, "threads"),
         (other_cpu, "cpu"),
-        (other_text, "text of large"),
     ],
 )
 def test_what_may_change_the_last_bits_is_told_at_the_next_start(

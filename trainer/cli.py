@@ -9,14 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainer import __version__
-from trainer.continuity import compare_settings, state_left_behind
+from trainer.continuity import (
+    compare_digests,
+    compare_settings,
+    digests_of,
+    state_left_behind,
+)
 from trainer.persistence.hold import Hold
 from trainer.persistence.output import give_up_unwritten, print_line
 from trainer.persistence.reporter import Reporter
+from trainer.proxy.progress import is_work_left
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.presets import PRESETS
 from trainer.rundir.config.run_toml import flat_settings, load_settings
 from trainer.rundir.config.settings import Settings
+from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.memory import memory_of_self
 from trainer.rundir.outcomes import (
@@ -29,8 +36,9 @@ from trainer.rundir.outcomes import (
 )
 from trainer.rundir.pivot.journal import refuse_if_half_done
 from trainer.rundir.reading import strangers_in
+from trainer.rundir.sources.prepared import holds_prepared_text
 from trainer.rundir.state import State
-from trainer.signals import Signals
+from trainer.signals import Signals, StopRequested
 
 _END = {
     Exit.FINISHED: "finished",
@@ -45,9 +53,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     signals = Signals()
     signals.install()
     try:
-        return _run(argv, signals)
+        code = _run(argv, signals)
     finally:
         give_up_unwritten()
+    if is_work_left():
+        os._exit(code)
+    return code
 
 
 def _run(argv: Sequence[str] | None, signals: Signals) -> int:
@@ -159,9 +170,10 @@ def start(
     `hold`: looked at in each step. `until`: a step to end after, before the run's last.
     """
     settings = load_settings(run.settings)
-    now = flat_settings(settings)
-    is_pivoted = before is not None and before.phase != reporter.state.phase
-    changes = compare_settings(before.settings if before else {}, now, is_pivoted=is_pivoted)
+    try:
+        changes = _changes(run, settings, before, signals)
+    except StopRequested:
+        return signals.stop_exit or Exit.TERMINATED
     reporter.now(
         doing="starting",
         detail="loading torch",
@@ -170,9 +182,29 @@ def start(
     )
     for change in changes:
         reporter.note(change)
-    if run.loss.exists() and not reporter.state.settings:
-        reporter.note("no .state.json of an earlier start: the settings could not be compared")
     return _train(run, settings, before, reporter, signals, hold, until)
+
+
+def _changes(
+    run: RunDirectory, settings: Settings, before: State | None, signals: Signals
+) -> list[str]:
+    """What is another than at the last start, in words; `SettingsError` where it alters the run."""
+    now = flat_settings(settings)
+    known = recorded_environment(run, before)
+    if before is not None and before.settings:
+        return compare_settings(
+            before.settings,
+            now,
+            is_pivoted=before.phase != run.current_phase(),
+            is_same_text=lambda name: holds_prepared_text(
+                run, settings, name, text=known.texts.get(name, ""), check=signals.stop_if_asked
+            ),
+        )
+    compare_digests(known.settings, digests_of(now))
+    if not run.loss.exists():
+        return []
+    how = "compared with the newest audit's only" if known.settings else "not compared"
+    return [f"no .state.json of an earlier start: the settings could be {how}"]
 
 
 def _train(

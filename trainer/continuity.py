@@ -1,14 +1,19 @@
 """What changed since the last start: told where it is harmless, refused where it alters the run."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+
+import orjson
 
 from trainer.rundir.config.policy_change import CHANGED_BY_PIVOT
 from trainer.rundir.config.run_toml import default_of
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.state import State, read_state
+
+_DIGEST_DIGITS = 12
 
 _ALTERING = (
     "rules",
@@ -37,27 +42,75 @@ def state_left_behind(run: RunDirectory) -> State | None:
 
 
 def compare_settings(
-    before: Mapping[str, Any], now: Mapping[str, Any], *, is_pivoted: bool = False
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    *,
+    is_pivoted: bool = False,
+    is_same_text: Callable[[str], bool] = lambda _: False,
 ) -> list[str]:
     """Each difference in words, where none alters the run; else `SettingsError` with all of them.
 
     `before` is empty for a new run: nothing to compare. `is_pivoted`: it is of the phase before,
     so what a pivot may change is no surprise. What one of them doesn't have is at its default:
-    an earlier version didn't know it, or the file doesn't say it.
+    an earlier version didn't know it, or the file doesn't say it. `is_same_text` is asked, by
+    name, for a source that has another path: under another one the same text is the same source.
     """
     if not before:
         return []
     changes = _differences(_told(before, now), _told(now, before))
     if is_pivoted:
         changes = [(name, text) for name, text in changes if not name.startswith(CHANGED_BY_PIVOT)]
-    altering = [text for name, text in changes if name.startswith(_ALTERING)]
+    told, altering = [], []
+    for name, text in changes:
+        source = _whose_path(name)
+        if source and name in before and is_same_text(source):
+            told.append(f"the same text under another path: {text}")
+        elif name.startswith(_ALTERING):
+            altering.append(text)
+        else:
+            told.append(f"setting changed: {text}")
     if altering:
         raise SettingsError(
             "run.toml was changed since the last start in what alters the run: "
             + "; ".join(altering)
             + ". Put it back, or change it by a pivot or a fork"
         )
-    return [f"setting changed: {text}" for _, text in changes]
+    return told
+
+
+def digests_of(settings: Mapping[str, Any]) -> dict[str, str]:
+    """A digest of each section that alters the run, by section; one all at its defaults has none.
+
+    So a setting that a later version adds changes none. Of sources only the names count: what
+    text a path leads to is known by its fingerprint.
+    """
+    rules = settings.get("rules", 1)
+    sections: dict[str, list[tuple[str, Any]]] = {}
+    for name, value in sorted(settings.items()):
+        is_text = name.startswith("sources.")
+        if name.startswith(_ALTERING) and (is_text or value != default_of(name, rules)):
+            told = (name, None if is_text else value)
+            sections.setdefault(name.partition(".")[0], []).append(told)
+    return {
+        section: hashlib.sha256(orjson.dumps(told)).hexdigest()[:_DIGEST_DIGITS]
+        for section, told in sections.items()
+    }
+
+
+def compare_digests(before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Raise `SettingsError` where settings that alter the run differ; for a lost `.state.json`.
+
+    `before` is empty where no audit tells: nothing to compare.
+    """
+    if not before:
+        return
+    sections = sorted({name for name, _ in _differences(before, now)})
+    if sections:
+        raise SettingsError(
+            f"run.toml was changed in {', '.join(sections)} since the newest audit, in what alters"
+            " the run (what exactly, a lost .state.json would tell). Put it back, or change it by a"
+            " pivot or a fork"
+        )
 
 
 def compare_environment(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -86,6 +139,12 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tupl
         for name in names
         if before.get(name) != now.get(name)
     ]
+
+
+def _whose_path(name: str) -> str:
+    """The source whose path the setting is; empty: it is another setting."""
+    middle = name.removeprefix("sources.").removesuffix(".path")
+    return middle if name == f"sources.{middle}.path" else ""
 
 
 def _shown(value: Any) -> str:

@@ -9,6 +9,7 @@ from trainer.engine.engine import Engine, StepResult
 from trainer.persistence.checkpoints import Checkpointer
 from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
+from trainer.persistence.source_watch import SourceWatch
 from trainer.proxy.feed import Feed, Pull
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.memory import memory_of_self
@@ -35,6 +36,8 @@ class Training:
     """Where to end: the run's last step, or one before it."""
     hold_wanted: Callable[[], HoldMode | None] = field(default=lambda: None)
     """Whether and where a pivot wants the run held."""
+    source_watch: SourceWatch
+    """Tells what became of the sources' files."""
     look_at_hold: Callable[[], None] = field(default=lambda: None)
     """Tells what became of the names of the run's directory and lock."""
     monotonic: Callable[[], float] = time.monotonic
@@ -70,6 +73,7 @@ def look_around(training: Training) -> None:
     Raises `SaveError` where the directory is deleted; `LockedError`, once all is saved, where
     another trainer has taken the run.
     """
+    training.source_watch.tell()
     try:
         training.look_at_hold()
     except LockedError:
@@ -166,6 +170,7 @@ def checkpoint_due(training: Training) -> str:
 def checkpoint(training: Training, cause: str) -> None:
     """Save and audit; requests that arrive meanwhile are answered by this same checkpoint."""
     signals, checkpointer = training.signals, training.checkpointer
+    training.source_watch.begin()
     training.reporter.now(**view(training))
     checkpointer.checkpoint(cause, signals.n_checkpoints)
     if signals.n_checkpoints > checkpointer.requests_taken:

@@ -14,17 +14,21 @@ from trainer.persistence.checkpoints import NO_CHECKPOINT_ALARM, Checkpointer
 from trainer.persistence.hold import Hold
 from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
+from trainer.persistence.source_watch import GOES_ON_PREPARED, SourceWatch, text_alarm
 from trainer.proxy.feed import Feed, open_feed
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
 from trainer.rundir.checkpoints.coverage import own_checkpoints, require_history
 from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.run_toml import flat_settings
 from trainer.rundir.config.settings import Settings
+from trainer.rundir.environment import TEXT_OF, recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
+from trainer.rundir.names import shown
 from trainer.rundir.outcomes import Exit, HistoryError, RunError, SaveError
 from trainer.rundir.pivot.journal import hold_wanted
 from trainer.rundir.records.record_file import Repair, without_collector
+from trainer.rundir.sources.prepared import Drift
 from trainer.rundir.state import ENDED, State
 from trainer.signals import Signals, StopRequested
 
@@ -136,6 +140,7 @@ def _open(
         checkpointer=checkpointer,
         reporter=reporter,
         signals=signals,
+        source_watch=SourceWatch(run, settings, _drifts(feed), reporter),
         hold_wanted=lambda: hold_wanted(run),
         last_step=settings.train.total_steps,
     )
@@ -214,13 +219,35 @@ def _open_feed(
         phase=phase,
         past=past,
         remembered=before.arms if before else {},
-        is_new=phase_start == step,
+        trained=recorded_environment(run, before) if history.phases else None,
+        is_new=phase not in history.phases,
         progress=progress,
     )
+    _tell_text(feed, reporter)
     if phase > 1 and phase_start == step:
         _tell_sources(feed, reporter)
     _tell_held_out(settings, feed, reporter)
     return feed
+
+
+def _drifts(feed: Feed) -> dict[str, Drift]:
+    return {name: source.drift for name, source in feed.sources.items()}
+
+
+def _tell_text(feed: Feed, reporter: Reporter) -> None:
+    """How the sources' files differ from those that their tokens were made of."""
+    for name, source in feed.sources.items():
+        drift = source.drift
+        if drift.altered:
+            reporter.alarm(text_alarm(name), f"{drift.altered}; {GOES_ON_PREPARED}")
+        if drift.added:
+            reporter.note(f"source {name}: {drift.added}; new text comes in by a pivot")
+        if source.replaced:
+            reporter.note(f"source {name}: prepared anew: {source.replaced}")
+        if drift.files and drift.files.unreadable:
+            folders = ", ".join(map(shown, drift.files.unreadable[:3]))
+            n = len(drift.files.unreadable)
+            reporter.note(f"source {name}: can't be read: {n:,} folders ({folders})")
 
 
 def _tell_held_out(settings: Settings, feed: Feed, reporter: Reporter) -> None:
@@ -250,8 +277,9 @@ def _tell_repair(reporter: Reporter, repair: Repair | None) -> None:
 
 
 def _tell_environment(before: State | None, engine: Engine, feed: Feed, reporter: Reporter) -> None:
-    texts = {f"text of {name}": s.fingerprint[:16] for name, s in feed.sources.items()}
-    environment = {**engine.placement.facts(), **texts}
+    texts = {f"{TEXT_OF}{name}": digits for name, digits in feed.texts().items()}
+    tokenizer = {"tokenizer": feed.tokenizer.sha256}
+    environment = {**engine.placement.facts(), **tokenizer, **texts}
     for note in compare_environment(before.environment if before else {}, environment):
         reporter.note(note)
     reporter.now(environment=environment)

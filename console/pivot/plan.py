@@ -49,7 +49,7 @@ def make_plan(
     text = read_file(run.settings).decode()
     new_text = apply_change(text, change)
     settings = parse_settings(new_text)
-    check_sources(settings, run.path)
+    check_sources(run, parse_settings(text), settings)
     return Plan(
         change=change,
         mode=mode,

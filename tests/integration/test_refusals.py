@@ -1,5 +1,6 @@
 """What a start refuses, or tells loudly: what it proves must not be lost by the refusal."""
 
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -122,7 +123,7 @@ def test_device_and_precision_are_refused_before_anything_is_made_of_the_sources
 def test_lost_state_is_told(run: RunDirectory) -> None:
     run.state.unlink()
     train_here(run)
-    assert any("could not be compared" in note for note in state_of(run).notes)
+    assert any("no .state.json of an earlier start" in note for note in state_of(run).notes)
 
 
 def test_run_that_lost_its_settings_is_not_made_anew(run: RunDirectory) -> None:
@@ -192,9 +193,12 @@ def test_source_that_is_no_text_is_an_error_at_the_start_that_names_its_file(
     assert "run-small.jsonl: is no text" in reason
 
 
-def test_only_source_that_is_gone_is_an_error_that_names_its_file(tmp_path: Path) -> None:
+def test_only_source_without_text_and_tokens_is_an_error_that_names_its_file(
+    tmp_path: Path,
+) -> None:
     run = make_tiny_run(tmp_path / "run", sources={"only": 300})
     train_here(run, {9: ask_stop})
+    shutil.rmtree(run.tokens)
     (tmp_path / "run-only.jsonl").unlink()
     with pytest.raises(SettingsError, match=r"sources\.only.*run-only\.jsonl"):
         train_here(run)

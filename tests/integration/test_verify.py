@@ -183,7 +183,7 @@ def test_what_a_live_trainer_does_meanwhile_is_nothing_wrong(
         if finding.part == part:
             happens(run)
     assert [finding.what for finding in told if not finding.ok] == []
-    assert told[-1].part == "state"
+    assert told[-1].part == "tokens"
 
 
 def test_steps_trained_again_give_the_same_records_and_checkpoint(

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rundir.sources.test_pieces import prose
-from trainer.proxy.held_out import MOST_HELD_OUT_SHARE, Survey, digest_of, piece_characters, survey
+from trainer.proxy.held_out import MOST_HELD_OUT_SHARE, Survey, digest_of, survey
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.outcomes import SourceError
+from trainer.rundir.sources.pieces import piece_characters
 
 MANY = [f"document {i}" for i in range(5000)]
 

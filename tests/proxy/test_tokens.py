@@ -1,6 +1,8 @@
 """Token caches: right, kept, and never taken for good when they aren't."""
 
 import os
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +17,9 @@ from trainer.proxy.progress import Progress, ignore
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenizedSource, tokenize_source
 from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SourceError
+from trainer.rundir.sources.prepared import TEXT_DIGITS
 
 DOCUMENTS = small_documents(40)
 Load = Callable[..., TokenizedSource]
@@ -38,15 +42,16 @@ def load(tmp_path: Path, text: Path, tokenizer: TextTokenizer) -> Load:
         vocab_size: int = 300,
         progress: Progress = ignore,
         name: str = "small",
+        frozen: str | None = None,
     ) -> TokenizedSource:
         return tokenize_source(
             name,
             SourceSettings(path="text.jsonl"),
-            base=tmp_path,
+            run=RunDirectory(tmp_path),
             tokenizer=tokenizer,
             vocab_size=vocab_size,
-            directory=tmp_path / "tokens",
             progress=progress,
+            frozen=frozen,
         )
 
     return call
@@ -117,7 +122,8 @@ def test_changed_text_is_encoded_again_and_tells_by_its_fingerprint(
     second = load()
     assert second.fingerprint != first.fingerprint
     assert second.documents == 41
-    assert len(list((tmp_path / "tokens" / "small").iterdir())) == 3
+    names = {path.suffix for path in (tmp_path / "tokens" / "small").iterdir()}
+    assert names == {".bin", ".json"}
 
 
 def test_tokens_in_use_outlive_their_files(load: Load, text: Path) -> None:
@@ -164,8 +170,8 @@ def test_another_tokenizer_makes_other_tokens(
 def test_giving_up_half_way_leaves_nothing_that_is_taken_for_good(
     load: Load, encodings: list[int]
 ) -> None:
-    def give_up(_: float, what: str) -> None:
-        if what.startswith("encoding"):
+    def give_up(fraction: float, what: str) -> None:
+        if what.startswith("encoding") and fraction:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
@@ -177,14 +183,165 @@ def test_giving_up_half_way_leaves_nothing_that_is_taken_for_good(
 def test_progress_names_the_source_and_ends_at_1(load: Load) -> None:
     calls: list[tuple[float, str]] = []
     load(progress=lambda fraction, what: calls.append((fraction, what)))
-    assert calls == [(0.0, "reading small"), (1.0, "encoding small")]
+    assert list(dict.fromkeys(what for _, what in calls)) == ["reading small", "encoding small"]
+    assert calls[-1] == (1.0, "encoding small")
 
 
-def test_source_that_vanished_is_an_error_even_with_its_cache_there(load: Load, text: Path) -> None:
-    load()
+def test_source_without_text_and_tokens_is_an_error(load: Load, text: Path) -> None:
     text.unlink()
     with pytest.raises(SourceError, match=r"^sources\.small: .*no such file"):
         load()
+
+
+def _one_more(text: Path) -> None:
+    text.write_bytes(text.read_bytes() + b'\n{"text": "one more"}')
+
+
+def _another(text: Path) -> None:
+    """As many bytes, other words."""
+    text.write_bytes(text.read_bytes().replace(b"cat", b"dog"))
+    os.utime(text, ns=(1, 1))
+
+
+def _empty(text: Path) -> None:
+    text.write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (Path.unlink, "text.jsonl: no such file"),
+        (_one_more, "text.jsonl has [0-9,]+ bytes instead of"),
+        (_another, "text.jsonl holds another text"),
+        (_empty, "text.jsonl has 0 bytes instead of"),
+    ],
+)
+def test_tokens_that_were_trained_on_stay_whatever_becomes_of_the_files(
+    load: Load, text: Path, encodings: list[int], change: Callable[[Path], None], told: str
+) -> None:
+    first = load()
+    change(text)
+    for _ in range(2):
+        again = load(frozen="")
+        assert again.train.tolist() == first.train.tolist()
+        assert again.fingerprint == first.fingerprint
+        assert re.search(told, again.drift.altered)
+    assert encodings == [40]
+
+
+def test_new_phase_takes_a_text_that_changed_and_keeps_the_tokens_of_the_one_before(
+    load: Load, text: Path, encodings: list[int]
+) -> None:
+    first = load()
+    before = first.train.tolist()
+    _one_more(text)
+    second = load()
+    assert (second.documents, second.drift.is_same) == (41, True)
+    assert "instead of" in second.replaced
+    old = load(frozen=first.fingerprint[:TEXT_DIGITS])  # a fork of the phase before
+    assert old.train.tolist() == before
+    assert encodings == [40, 41]
+
+
+@pytest.mark.parametrize("change", [Path.unlink, _one_more, _another])
+def test_lost_tokens_are_made_again_of_the_text_that_was_trained_on_only(
+    load: Load, text: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    first, data = load(), text.read_bytes()
+    shutil.rmtree(tmp_path / "tokens")
+    change(text)
+    with pytest.raises(SourceError, match=r"^sources\.small: .*(not the text|no such file)"):
+        load(frozen=first.fingerprint[:TEXT_DIGITS])
+    text.write_bytes(data)
+    assert load(frozen=first.fingerprint[:TEXT_DIGITS]).train.tolist() == first.train.tolist()
+
+
+def test_tokens_of_the_version_before_are_taken_as_they_are(
+    load: Load, text: Path, tmp_path: Path, encodings: list[int]
+) -> None:
+    """It kept no list of files."""
+    first = load()
+    (files,) = (tmp_path / "tokens" / "small").glob("files-*.json")
+    files.unlink()
+    os.utime(text, ns=(1, 1))
+    assert load(frozen="").drift.is_same
+    assert files.exists()
+    files.unlink()
+    _one_more(text)
+    again = load(frozen="")
+    assert again.train.tolist() == first.train.tolist()
+    assert "text.jsonl holds another text" in again.drift.altered
+    assert encodings == [40]
+
+
+def _meddling(changes: list[Callable[[], object]]) -> Progress:
+    """Do the next of the changes when a phase of the work begins: reading, encoding, reading …"""
+    phases: list[str] = []
+
+    def progress(fraction: float, what: str) -> None:
+        if phases[-1:] != [what]:
+            phases.append(what)
+            if len(phases) > 1 and changes:
+                changes.pop(0)()
+
+    return progress
+
+
+def test_file_that_grows_while_it_is_encoded_is_read_again(load: Load, text: Path) -> None:
+    """The index had the fingerprint of 40 documents, and the tokens of 41."""
+    source = load(progress=_meddling([lambda: _one_more(text)]))
+    assert source.documents == 41
+    assert source.fingerprint == survey([*DOCUMENTS, "one more"]).fingerprint
+    assert (source.train == SEPARATOR_ID).sum() + (source.held_out == SEPARATOR_ID).sum() == 41
+    assert load().drift.is_same
+
+
+def test_file_that_grew_only_between_two_readings_leaves_no_trace(load: Load, text: Path) -> None:
+    """Grown for the encoding and then put back: its tokens were kept for ever."""
+    data = text.read_bytes()
+    meddling = _meddling([lambda: _one_more(text), lambda: text.write_bytes(data)])
+    source = load(progress=meddling)
+    assert source.fingerprint == survey(DOCUMENTS).fingerprint
+    assert (source.train == SEPARATOR_ID).sum() + (source.held_out == SEPARATOR_ID).sum() == 40
+
+
+def test_file_that_never_stands_still_is_refused_and_no_index_is_left(
+    load: Load, text: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(SourceError, match="changed each time it was read"):
+        load(progress=_meddling([lambda: _one_more(text)] * 9))
+    assert not list((tmp_path / "tokens" / "small").glob("*.json"))
+    assert not list((tmp_path / "tokens" / "small").glob("*.bin"))
+
+
+def test_new_file_of_a_glob_is_told_and_left_out(tmp_path: Path, tokenizer: TextTokenizer) -> None:
+    source = SourceSettings(path="shards/*.jsonl")
+
+    def prepare(frozen: str | None) -> TokenizedSource:
+        return tokenize_source(
+            "shards",
+            source,
+            run=RunDirectory(tmp_path),
+            tokenizer=tokenizer,
+            vocab_size=300,
+            progress=ignore,
+            frozen=frozen,
+        )
+
+    (tmp_path / "shards").mkdir()
+    for number in range(3):
+        path = tmp_path / "shards" / f"{number}.jsonl"
+        path.write_bytes(
+            b"\n".join(orjson.dumps({"text": t}) for t in small_documents(20 + number))
+        )
+    first = prepare(None)
+    shutil.copy(path, tmp_path / "shards" / "3.jsonl")
+    again = prepare("")
+    assert (again.drift.altered, again.drift.added) == ("", "shards/3.jsonl is new")
+    (tmp_path / "shards" / "1.jsonl").unlink()
+    gone = prepare("")
+    assert gone.drift.altered == "shards/1.jsonl is gone"
+    assert gone.train.tolist() == again.train.tolist() == first.train.tolist()
 
 
 def test_source_names_never_leave_the_folder_and_never_share_one(

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from trainer.continuity import digests_of
 from trainer.engine.engine import Engine
 from trainer.persistence.background_save import Saver
 from trainer.persistence.loss_history import LossHistory
@@ -21,6 +22,7 @@ from trainer.rundir.checkpoints.checkpoint import (
 )
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.thinning import plan_of, thin
+from trainer.rundir.config.run_toml import flat_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import shown
@@ -75,6 +77,11 @@ class Checkpointer:
         self._saver = Saver(run.path, engine.parameters, history.sync)
         engine.before_update = self._saver.before_update
         engine.before_token = self._between_tokens
+        self._environment = {
+            "tokenizer": feed.tokenizer.sha256,
+            "texts": feed.texts(),
+            "settings": digests_of(flat_settings(settings)),
+        }
         self._n_bytes = checkpoint_bytes(engine.parameters.n_params)
         self._begun: _Begun | None = None
         self._audit: Record | None = None
@@ -315,6 +322,7 @@ class Checkpointer:
             "val_loss": result.val_loss,
             "val_losses": result.val_losses,
             "val_rows": result.val_rows,
+            "environment": self._environment,
             "ms": result.ms,
             "t": time.time(),
         }

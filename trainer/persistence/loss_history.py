@@ -47,6 +47,8 @@ class LossHistory:
         self.attempt = 1 + max({record.attempt or 0 for record in loaded.records}, default=0)
         self.nonfinite_steps = nonfinite_steps(loaded.records)
         """Where earlier starts have stopped; all attempts."""
+        self.phases = {record.phase for record in records}
+        """Phases in which steps were trained, also such as will be trained again."""
         n_past = bisect_right(steps, step)
         self._past = records[:n_past]
         self._ahead = dict(zip(steps[n_past:], records[n_past:], strict=True))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +11,18 @@ from numpy.typing import NDArray
 
 from trainer.proxy.bandit import Bandit
 from trainer.proxy.batches import count_rows, draw_rows, require_rows, rows_given
-from trainer.proxy.held_out import piece_characters
 from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
-from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
+from trainer.proxy.tokenizer import TextTokenizer, TokenizerError, lost_tokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
-from trainer.rundir.config.settings import Settings
+from trainer.rundir.config.settings import Settings, SourceSettings
+from trainer.rundir.environment import Environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, SourceError
 from trainer.rundir.records.loss_record import LossRecord
-from trainer.rundir.sources.documents import source_stamp
+from trainer.rundir.sources.documents import fingerprint_of, look_at_files, read_documents
+from trainer.rundir.sources.pieces import piece_characters
+from trainer.rundir.sources.prepared import TEXT_DIGITS, read_index, token_folder
 from trainer.rundir.state import ArmState
 
 
@@ -82,6 +85,10 @@ class Feed:
         """Held-out tokens by source: no batch ever draws from them."""
         return {name: source.held_out for name, source in self.sources.items()}
 
+    def texts(self) -> dict[str, str]:
+        """The first digits of the fingerprint of each source's text."""
+        return {name: s.fingerprint[:TEXT_DIGITS] for name, s in self.sources.items()}
+
     def without_val_loss(self) -> dict[str, int]:
         """Sources whose held-out text doesn't fill a row, with the tokens of it."""
         context = self._settings.model.context
@@ -99,40 +106,40 @@ def open_feed(
     phase: int,
     past: Iterable[LossRecord],
     remembered: Mapping[str, ArmState],
+    trained: Environment | None,
     is_new: bool,
     progress: Progress,
 ) -> Feed:
     """Tokenizer, tokens and bandit of a run that goes on after the `past` records.
 
-    A source that is gone is an error in a new phase (`is_new`), else its arm is a zombie.
+    `trained`: what is known of what the history was trained with; `None`: there is no history.
+    `is_new`: nothing was trained in this phase yet. Then a source that is gone is an error, and
+    text that has changed comes in; later its prepared tokens stay, and if text and tokens are
+    gone, its arm is a zombie.
+
     Raises `SourceError`, `TokenizerError`, `PolicyError`, `HistoryError` or `OSError`.
     """
-    present = _present_sources(run, settings, is_new)
-    tokenizer = make_tokenizer(
-        run.tokenizer,
-        {name: settings.sources[name] for name in present},
-        base=run.path,
-        vocab_size=settings.model.vocab_size,
-        progress=progress,
-        piece_characters=piece_characters(settings),
-    )
+    tokenizer = _open_tokenizer(run, settings, trained, phase, progress)
+    texts = trained.texts if trained else {}
     sources = {}
-    for name in present:
+    for name, source in settings.sources.items():
+        if not is_new and len(settings.sources) > 1 and _is_gone(run, name, source, progress):
+            continue
         sources[name] = tokenize_source(
             name,
-            settings.sources[name],
-            base=run.path,
+            source,
+            run=run,
             tokenizer=tokenizer,
             vocab_size=settings.model.vocab_size,
-            directory=run.tokens,
             progress=progress,
             piece_characters=piece_characters(settings),
+            frozen=None if is_new else texts.get(name, ""),
         )
         require_rows(name, sources[name].train, context=settings.model.context)
     bandit = Bandit(
         seed=settings.seed,
         phase=phase,
-        available=present,
+        available=list(sources),
         policy={name: settings.bounds_of(name) for name in settings.sources},
         remembered=remembered,
     )
@@ -153,14 +160,67 @@ def require_told(path: Path, records: Iterable[LossRecord]) -> None:
             )
 
 
-def _present_sources(run: RunDirectory, settings: Settings, is_new: bool) -> list[str]:
-    present = []
+def _is_gone(run: RunDirectory, name: str, source: SourceSettings, progress: Progress) -> bool:
+    """Whether neither text nor tokens of the source are there."""
+    if read_index(token_folder(run.tokens, name)) is not None:
+        return False
+    try:
+        look_at_files(source, run.path, lambda: progress(0.0, f"looking for {name}"))
+    except SourceError:
+        return True
+    return False
+
+
+def _open_tokenizer(
+    run: RunDirectory,
+    settings: Settings,
+    trained: Environment | None,
+    phase: int,
+    progress: Progress,
+) -> TextTokenizer:
+    """The frozen tokenizer; made now for a run without a history.
+
+    With one, only where it comes out the same: by its sha256, or, of a run whose version did not
+    keep that, by all texts that it was made of.
+    """
+    wanted = trained.tokenizer if trained else ""
+    is_lost = trained is not None and not run.tokenizer.exists()
+    try:
+        if trained is not None and is_lost and not wanted:
+            _require_its_text(run, settings, trained, phase, progress)
+        return make_tokenizer(
+            run.tokenizer,
+            settings.sources,
+            base=run.path,
+            vocab_size=settings.model.vocab_size,
+            progress=progress,
+            piece_characters=piece_characters(settings),
+            wanted=wanted,
+        )
+    except SourceError as error:
+        if not is_lost:
+            raise
+        raise TokenizerError(f"{lost_tokenizer(run.tokenizer)} ({error})") from error
+
+
+def _require_its_text(
+    run: RunDirectory,
+    settings: Settings,
+    trained: Environment,
+    phase: int,
+    progress: Progress,
+) -> None:
+    """Raise `TokenizerError` unless the texts of a run's first phase are there as they were."""
     for name, source in settings.sources.items():
-        try:
-            source_stamp(source, run.path)
-        except SourceError as error:
-            if is_new or len(settings.sources) == 1:
-                raise SourceError(f"sources.{name}: {error}") from error
-        else:
-            present.append(name)
-    return present
+        known = trained.texts.get(name, "")
+        documents = read_documents(
+            source,
+            run.path,
+            piece_characters=piece_characters(settings),
+            check=partial(progress, 0.0, f"reading {name}"),
+            is_checked=False,
+        )
+        if phase > 1 or not known or not fingerprint_of(documents).startswith(known):
+            raise TokenizerError(
+                f"{lost_tokenizer(run.tokenizer)} (nothing tells that it would be the same)"
+            )

@@ -10,17 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from trainer.rundir.config.rules import RULES
-from trainer.rundir.config.settings import Settings
 from trainer.rundir.outcomes import SourceError
 from trainer.rundir.sources.pieces import pieces_of
 
 HELD_OUT_SHARE = 0.01
 MOST_HELD_OUT_SHARE = 0.05
 """Of a source's text; of small ones more than 1 % can come out by chance."""
-
-PIECE_CHARACTERS_PER_TOKEN = 4
-"""A piece is about the text of a row: rows of shorter ones would be many beginnings."""
 
 _BY_HASH = int(HELD_OUT_SHARE * 2**64).to_bytes(8)
 _NONE = b""
@@ -62,12 +57,6 @@ class Survey:
     def _side(self, digest: bytes) -> bool | None:
         """Whether a piece is held out; None: it is left out altogether."""
         return True if self.is_held_out(digest) else None if digest <= _BY_HASH else False
-
-
-def piece_characters(settings: Settings) -> int:
-    """About how much is held out at a time under the run's rules; 0: whole documents."""
-    has_pieces = RULES[settings.rules].holds_out_pieces
-    return PIECE_CHARACTERS_PER_TOKEN * settings.model.context if has_pieces else 0
 
 
 def digest_of(document: str) -> bytes:

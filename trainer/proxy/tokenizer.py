@@ -11,10 +11,11 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from trainer.proxy.held_out import Survey, digest_of, survey
-from trainer.proxy.progress import Progress
+from trainer.proxy.progress import Progress, interruptible
 from trainer.proxy.randomness import derive_uniform
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.reading import TOKENIZER_BYTES, read_file
 from trainer.rundir.sources.documents import naming, read_documents
@@ -28,6 +29,16 @@ SAMPLE_BYTES = 2_000_000
 
 PIECE_CHARACTERS = 8192
 """Documents are sampled in pieces of this size, so that a few huge ones are sampled too."""
+
+
+_TRAINING = "training the tokenizer"
+_SAMPLED = 0.9
+"""How far that is when the text is read."""
+
+_PUT_BACK = (
+    "put the file back (from a backup, or a fork of this run): other token ids would be noise to"
+    " weights that have learned these"
+)
 
 
 class TokenizerError(SettingsError):
@@ -93,19 +104,35 @@ def make_tokenizer(
     vocab_size: int,
     progress: Progress,
     piece_characters: int = 0,
+    wanted: str = "",
 ) -> TextTokenizer:
     """Learn the merges from the sources and freeze them in `path`; if it is there, read it.
 
     The same text gives the same bytes. `progress` may raise to give up: nothing is written then.
     `piece_characters` is that of `survey`: what is held out of training is held out of this, too.
+    `wanted`: the sha256 of the one that a history was trained with; no other is taken, or made.
 
     Raises:
         SourceError, TokenizerError, OSError.
     """
     if not path.exists():
-        text = _train(sources, base, vocab_size, progress, piece_characters)
-        write_atomic(path, text.encode())
-    return load_tokenizer(path, vocab_size=vocab_size)
+        data = _train(sources, base, vocab_size, progress, piece_characters).encode()
+        made = hashlib.sha256(data).hexdigest()
+        if wanted and made != wanted:
+            raise TokenizerError(f"{lost_tokenizer(path)} (sha256 {made} instead of {wanted})")
+        write_atomic(path, data)
+    tokenizer = load_tokenizer(path, vocab_size=vocab_size)
+    if wanted and tokenizer.sha256 != wanted:
+        raise TokenizerError(
+            f"{shown(path)}: is not the one that this run was trained with (sha256"
+            f" {tokenizer.sha256} instead of {wanted}); {_PUT_BACK}"
+        )
+    return tokenizer
+
+
+def lost_tokenizer(path: Path) -> str:
+    """What is said of a lost one that the sources don't give again."""
+    return f"{shown(path)}: is gone, and its sources don't give the same again: {_PUT_BACK}"
 
 
 def _train(
@@ -118,8 +145,13 @@ def _train(
     samples = []
     for name, source in sources.items():
         with naming(name):
-            progress(0.0, f"reading {name}")
-            read = partial(read_documents, source, base, piece_characters=piece_characters)
+            read = partial(
+                read_documents,
+                source,
+                base,
+                piece_characters=piece_characters,
+                check=partial(progress, 0.0, f"reading {name}"),
+            )
             samples.append(_Sample(read, survey(read(), piece_characters=piece_characters)))
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -130,8 +162,12 @@ def _train(
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_sampled_text(samples, progress), trainer)
-    progress(1.0, "training the tokenizer")
+    pieces = list(_sampled_text(samples, progress))
+    interruptible(
+        lambda: tokenizer.train_from_iterator(pieces, trainer),
+        partial(progress, _SAMPLED, _TRAINING),
+    )
+    progress(1.0, _TRAINING)
     return tokenizer.to_str(pretty=True)
 
 
@@ -163,4 +199,4 @@ def _sampled_text(samples: Sequence[_Sample], progress: Progress) -> Iterator[st
         for piece in sample.read():
             yield piece
             done += len(piece)
-            progress(min(done / total, 0.9), "training the tokenizer")
+            progress(min(done / total, _SAMPLED), _TRAINING)

@@ -1,27 +1,40 @@
 """A source's tokens: encoded once, kept under `tokens/`, read through a memory map."""
 
+import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
-from urllib.parse import quote
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from trainer.proxy.held_out import Survey, survey
-from trainer.proxy.progress import Progress
+from trainer.proxy.held_out import Survey, digest_of, survey
+from trainer.proxy.progress import Progress, interruptible
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
-from trainer.rundir.atomic import write_atomic
 from trainer.rundir.config.settings import SourceSettings
-from trainer.rundir.reading import read_file, reading
-from trainer.rundir.sources.documents import naming, read_documents, source_stamp
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import shown
+from trainer.rundir.outcomes import SourceError
+from trainer.rundir.reading import reading
+from trainer.rundir.sources.documents import SourceFiles, look_at_files, naming, read_documents
+from trainer.rundir.sources.prepared import (
+    Drift,
+    TokenIndex,
+    drift_of,
+    read_index,
+    token_folder,
+    write_index,
+)
 
 TokenArray: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
+
+_TRIES = 3
+"""Of reading a text that changes meanwhile."""
 
 _BATCH_CHARACTERS = 1_000_000
 """Text that is encoded at a time: half a second's work, and some 100 MB while it lasts."""
@@ -39,68 +52,61 @@ class TokenizedSource:
     held_out_documents: int
     fingerprint: str
     """Identity of the source's text, to tell at a later start that it has changed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Index:
-    """`index.json` of a source: written last, so the files that it names are whole."""
-
-    stamp: str
-    tokenizer: str
-    dtype: str
-    fingerprint: str
-    documents: int
-    held_out_documents: int
-    train_tokens: int
-    held_out_tokens: int
-    text_bytes: int = 0
-    """0: written by a version that did not keep it. With the tokens, the text's bytes a token."""
-
-    @property
-    def file_names(self) -> tuple[str, str]:
-        """Train and held-out file; files of another text or tokenizer have other names."""
-        return _file_names(self.tokenizer, self.fingerprint, self.dtype)
+    drift: Drift
+    """How the source's files differ from those that the tokens were made of."""
+    replaced: str = ""
+    """How they differed from those of the tokens before, which were replaced now."""
 
 
 def tokenize_source(
     name: str,
     source: SourceSettings,
     *,
-    base: Path,
+    run: RunDirectory,
     tokenizer: TextTokenizer,
     vocab_size: int,
-    directory: Path,
     progress: Progress,
     piece_characters: int = 0,
+    frozen: str | None = None,
 ) -> TokenizedSource:
-    """The source's tokens, from the cache in `directory` (the run's `tokens/`) or made now.
+    """The source's tokens, from the run's `tokens/` or made now.
 
-    Little-endian uint16, or uint32 where `vocab_size` is over 65,536. While the source's files
-    are the same by name, size and time, the cache is taken without reading the text; else the
-    text is read and, if it or the tokenizer is another, encoded again. `progress` may raise to
-    give up; a later call starts over. `piece_characters` is that of `survey`.
+    Little-endian uint16, or uint32 where `vocab_size` is over 65,536.
+
+    `frozen`: the text that the phase has trained on: its fingerprint, or the first digits of it,
+    or nothing where that is not known. Its tokens stay, whatever has become of the files; where
+    they are gone, no other text is taken for it. `None`: nothing was trained in this phase yet. A
+    text that has changed is encoded anew then; the tokens of the one before stay on disk.
+
+    `progress` may raise to give up; a later call starts over. `piece_characters` is that of
+    `survey`.
 
     Raises:
-        SourceError: the source is gone, empty or malformed.
+        SourceError: neither text nor tokens are there, or not those that the phase has trained on;
+            the text is empty, malformed, or changes while it is read.
         OSError: the cache can't be written.
     """
-    folder = directory / _folder_name(name)
+    folder = token_folder(run.tokens, name)
     dtype = "<u2" if vocab_size <= 65_536 else "<u4"
+
+    def check() -> None:
+        progress(0.0, f"reading {name}")
+
+    is_frozen = frozen is not None
+    text = _SourceText(source, run.path, piece_characters, check, is_checked=not is_frozen)
     with naming(name):
-        stamp = source_stamp(source, base)
-        index = _read_index(folder, tokenizer.sha256, dtype)
-        if index is None or index.stamp != stamp:
-            progress(0.0, f"reading {name}")
-
-            def documents() -> Iterator[str]:
-                return read_documents(source, base, piece_characters=piece_characters)
-
-            found = survey(documents(), piece_characters=piece_characters)
-            if index is None or index.fingerprint != found.fingerprint:
-                work = _Encoding(tokenizer, found, dtype, progress, f"encoding {name}")
-                index = work.write(folder, documents())
-            index = replace(index, stamp=stamp)
-            _write_index(folder, index)
+        index, replaced = read_index(folder, frozen or ""), ""
+        if index is not None and (index.tokenizer, index.dtype) != (tokenizer.sha256, dtype):
+            index = None
+        drift = Drift() if index is None else text.drift(folder, index)
+        if index is None or not (is_frozen or drift.is_same or drift.files is None):
+            work = partial(_Encoding, tokenizer, dtype, progress, f"encoding {name}")
+            index, files = _prepare(text, folder, work, frozen or "")
+            replaced = ", ".join(filter(None, (drift.altered, drift.added)))
+            drift = Drift(files=files)
+            write_index(folder, index, files)
+        elif drift.is_same and drift.files and drift.files.stamp != index.stamp:
+            write_index(folder, index, drift.files)
     train, held_out = index.file_names
     return TokenizedSource(
         name=name,
@@ -109,40 +115,67 @@ def tokenize_source(
         documents=index.documents,
         held_out_documents=index.held_out_documents,
         fingerprint=index.fingerprint,
+        drift=drift,
+        replaced=replaced,
     )
 
 
-def _folder_name(source_name: str) -> str:
-    """A name that is safe as a folder's, different for different sources."""
-    return quote(source_name, safe=" ").replace(".", "%2E")
+@dataclass(frozen=True)
+class _SourceText:
+    """How the source's text is read."""
+
+    source: SourceSettings
+    base: Path
+    piece_characters: int
+    check: Callable[[], None]
+    is_checked: bool
+
+    def documents(self, check: Callable[[], None]) -> Iterator[str]:
+        return read_documents(
+            self.source,
+            self.base,
+            piece_characters=self.piece_characters,
+            check=check,
+            is_checked=self.is_checked,
+        )
+
+    def survey(self) -> Survey:
+        return survey(self.documents(self.check), piece_characters=self.piece_characters)
+
+    def files(self) -> SourceFiles:
+        return look_at_files(self.source, self.base, self.check)
+
+    def drift(self, folder: Path, index: TokenIndex) -> Drift:
+        return drift_of(
+            self.source,
+            self.base,
+            folder,
+            index,
+            piece_characters=self.piece_characters,
+            check=self.check,
+        )
 
 
-def _file_names(tokenizer: str, fingerprint: str, dtype: str) -> tuple[str, str]:
-    key = f"{tokenizer[:16]}-{fingerprint[:16]}-{dtype[1:]}"
-    return f"{key}.train.bin", f"{key}.held_out.bin"
-
-
-def _read_index(folder: Path, tokenizer: str, dtype: str) -> _Index | None:
-    """The index, if it is of this tokenizer and its files have the sizes that it says."""
-    try:
-        index = _Index(**orjson.loads(read_file(folder / "index.json")))
-        if (index.tokenizer, index.dtype) != (tokenizer, dtype):
-            return None
-        token_counts = index.train_tokens, index.held_out_tokens
-        for name, count in zip(index.file_names, token_counts, strict=True):
-            if (folder / name).stat().st_size != count * np.dtype(dtype).itemsize:
-                return None
-    except (OSError, ValueError, TypeError):  # missing, torn, or of another version
-        return None
-    return index
-
-
-def _write_index(folder: Path, index: _Index) -> None:
-    write_atomic(folder / "index.json", orjson.dumps(asdict(index), option=orjson.OPT_INDENT_2))
-    current = {"index.json", *index.file_names}
-    for path in folder.iterdir():
-        if path.name not in current:
-            path.unlink()
+def _prepare(
+    text: _SourceText, folder: Path, encoding: Callable[[Survey], "_Encoding"], wanted: str
+) -> tuple[TokenIndex, SourceFiles]:
+    """Encode the source's text; read again where it changed meanwhile, but not for ever."""
+    for _ in range(_TRIES):
+        files = text.files()  # before the text is read: what changes from here on is seen
+        found = text.survey()
+        if not found.fingerprint.startswith(wanted):
+            raise SourceError(
+                f"{text.source.path}: is not the text that was trained on, and the tokens of"
+                f" that ({shown(folder)}) are gone: put either back, or go on with this text by a"
+                " pivot"
+            )
+        work = encoding(found)
+        index = work.write(folder, text.documents(work.tell))
+        if index is not None:
+            return index, files
+    raise SourceError(
+        f"{text.source.path}: changed each time it was read; start again when it is written"
+    )
 
 
 def _map(path: Path, dtype: str, tokens: int) -> TokenArray:
@@ -152,56 +185,76 @@ def _map(path: Path, dtype: str, tokens: int) -> TokenArray:
         return np.memmap(file, dtype=dtype, mode="r", shape=(tokens,))
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Encoding:
     """One encoding of a source into its two files."""
 
     tokenizer: TextTokenizer
-    survey: Survey
     dtype: str
     progress: Progress
     what: str
+    survey: Survey
+    bytes_done: int = 0
 
-    def write(self, folder: Path, documents: Iterable[str]) -> _Index:
-        """Write both files, whole and synced before they get their names."""
+    def tell(self) -> None:
+        """How far it is; raises to give up."""
+        self.progress(min(1.0, self.bytes_done / self.survey.text_bytes), self.what)
+
+    def write(self, folder: Path, documents: Iterable[str]) -> TokenIndex | None:
+        """Write both files, whole and synced before they get their names.
+
+        `None`: the documents are not those of the survey, and nothing was written.
+        """
         folder.mkdir(parents=True, exist_ok=True)
-        names = _file_names(self.tokenizer.sha256, self.survey.fingerprint, self.dtype)
-        partial = [folder / f"{name}.partial" for name in names]
-        with ExitStack() as stack:
-            files = [stack.enter_context(path.open("wb")) for path in partial]
-            tokens = self._encode(documents, *files)
-            for file in files:
-                file.flush()
-                os.fsync(file.fileno())
-        for path, name in zip(partial, names, strict=True):
-            path.replace(folder / name)
-        return _Index(
+        for left in folder.glob("*.partial"):
+            left.unlink()
+        index = TokenIndex(
             stamp="",
             tokenizer=self.tokenizer.sha256,
             dtype=self.dtype,
             fingerprint=self.survey.fingerprint,
             documents=self.survey.documents,
             held_out_documents=self.survey.held_out_documents,
-            train_tokens=tokens[0],
-            held_out_tokens=tokens[1],
+            train_tokens=0,
+            held_out_tokens=0,
             text_bytes=self.survey.text_bytes,
         )
+        unnamed = [folder / f"{name}.partial" for name in index.file_names]
+        encoded = hashlib.sha256()
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("wb")) for path in unnamed]
+            tokens = self._encode(_hashed(documents, encoded), *files)
+            for file in files:
+                file.flush()
+                os.fsync(file.fileno())
+        if encoded.hexdigest() != self.survey.fingerprint:
+            return None
+        for path, name in zip(unnamed, index.file_names, strict=True):
+            path.replace(folder / name)
+        return replace(index, train_tokens=tokens[0], held_out_tokens=tokens[1])
 
     def _encode(
         self, documents: Iterable[str], train: BinaryIO, held_out: BinaryIO
     ) -> tuple[int, int]:
         counts = [0, 0]
-        bytes_done = 0
         segments = chain.from_iterable(map(self.survey.segments, documents))
         for batch in _batches(segments):
-            encoded = self.tokenizer.encode([text for _, text in batch])
+            texts = [text for _, text in batch]
+            encoded = interruptible(partial(self.tokenizer.encode, texts), self.tell)
             for (is_held_out, text), ids in zip(batch, encoded, strict=True):
                 file = held_out if is_held_out else train
                 file.write(np.array([*ids, SEPARATOR_ID], self.dtype).tobytes())
                 counts[is_held_out] += len(ids) + 1
-                bytes_done += len(text.encode())
-            self.progress(min(1.0, bytes_done / self.survey.text_bytes), self.what)
+                self.bytes_done += len(text.encode())
+            self.tell()
         return counts[0], counts[1]
+
+
+def _hashed(documents: Iterable[str], whole: "hashlib._Hash") -> Iterator[str]:
+    """The documents; `whole` becomes their fingerprint."""
+    for document in documents:
+        whole.update(digest_of(document))
+        yield document
 
 
 def _batches(segments: Iterable[tuple[bool, str]]) -> Iterator[list[tuple[bool, str]]]:

@@ -17,7 +17,7 @@ from trainer.rundir.atomic import sync_directory, write_atomic
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
 from trainer.rundir.checkpoints.cloning import clone_file, digest_of
 from trainer.rundir.checkpoints.coverage import own_checkpoints
-from trainer.rundir.config.policy_change import PolicyChange, apply_change
+from trainer.rundir.config.policy_change import PolicyChange, apply_change, check_sources
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
@@ -280,7 +280,9 @@ def _lineage(run: RunDirectory) -> tuple[Base, ...]:
 
 def _pivot(fork: RunDirectory, base: Checkpoint, change: PolicyChange, t: float) -> None:
     """A pivot of the fork before it ever starts: nobody else knows the directory yet."""
-    text = apply_change(read_file(fork.settings).decode(), change)
+    before = read_file(fork.settings).decode()
+    text = apply_change(before, change)
+    check_sources(fork, parse_settings(before), parse_settings(text))
     pivot = request_pivot(fork, text, mode=HoldMode.NOW, note=change.note, step=base.step, t=t)
     pivot = archive(fork, hold(fork, pivot, base, t), t)
     retire(fork, restart(fork, commit(fork, pivot, t), t))

@@ -10,15 +10,18 @@ import numpy as np
 import orjson
 
 from trainer.rundir.checkpoints.checkpoint import CHUNK_BYTES, Checkpoint, Inventory
+from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.coverage import own_checkpoints, what_history_lost
 from trainer.rundir.checkpoints.thinning import all_audits
 from trainer.rundir.config.run_toml import load_settings
+from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.reading import RECORDS_BYTES, read_file, reading, strangers_in
 from trainer.rundir.records.mending import how_to_mend, wrong_with
 from trainer.rundir.records.record_file import canonical
 from trainer.rundir.records.record_lines import Record, parse_json
+from trainer.rundir.sources.prepared import read_indexes
 from trainer.rundir.state import State, read_state
 
 _HEADER_BYTES = 8
@@ -31,7 +34,7 @@ class Finding:
     """One thing that was checked."""
 
     part: str
-    """directory, settings, checkpoint, history, audits, state, fork or replay."""
+    """directory, settings, checkpoint, history, audits, state, tokenizer, tokens, fork, replay."""
     ok: bool
     what: str
 
@@ -61,6 +64,7 @@ def verify(run: RunDirectory) -> Iterator[Finding]:
     state = read_state(run.state)
     history = yield from _check_history(run, inventory)
     yield _check_state(run, state, history)
+    yield from _check_text(run, state)
     yield from _check_fork(run, inventory)
 
 
@@ -185,6 +189,30 @@ def _check_state(run: RunDirectory, state: State | None, history: Steps) -> Find
         what = f"{run.state.name}: phase {phase}, step {state.step:,}, as the other files"
         return Finding(part="state", ok=True, what=what)
     return Finding(part="state", ok=False, what=f"{run.state.name}: {what}")
+
+
+def _check_text(run: RunDirectory, state: State | None) -> Iterator[Finding]:
+    """The tokenizer and the prepared tokens are those that the history was trained with."""
+    trained = recorded_environment(run, state)
+    name = run.tokenizer.name
+    try:
+        sha256 = digest_of(run.tokenizer)
+    except OSError as error:
+        if trained.tokenizer:
+            what = f"{name}: {error.strerror}; put it back: its sha256 is {trained.tokenizer}"
+            yield Finding(part="tokenizer", ok=False, what=what)
+        return
+    ok = trained.tokenizer in ("", sha256)
+    instead = f"sha256 is {sha256}, the run was trained with {trained.tokenizer}"
+    told = "that the run was trained with" if trained.tokenizer else "nothing to compare it with"
+    yield Finding(part="tokenizer", ok=ok, what=f"{name}: {told if ok else instead}")
+    for source, index in read_indexes(run.tokens):
+        known = trained.texts.get(source, "")
+        wrong = [] if index.is_of(known) else ["are of another text than the run was trained on"]
+        wrong += [] if index.tokenizer == sha256 else [f"were made with another {name}"]
+        tokens = f"{index.train_tokens + index.held_out_tokens:,}"
+        what = f"tokens of {source}: {' and '.join(wrong) or tokens}"
+        yield Finding(part="tokens", ok=not wrong, what=what)
 
 
 def _check_fork(run: RunDirectory, inventory: Inventory) -> Iterator[Finding]:

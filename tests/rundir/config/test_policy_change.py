@@ -1,6 +1,7 @@
 """A policy file is merged by name, and its mistakes are named by file and key."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,8 @@ from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import ArmPolicy, SourceSettings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.sources.documents import SourceFiles
+from trainer.rundir.sources.prepared import TokenIndex, write_index
 from trainer.rundir.sources.source_size import measure_source
 
 TEXT = """# why this run
@@ -76,7 +79,6 @@ def test_run_that_is_silent_about_its_sources_keeps_the_default_ones() -> None:
         ('remove = ["dosc"]\n', r"remove: dosc: no such source; did you mean docs\?"),
         ('remove = ["docs", "code"]\n', "no source is left"),
         ('remove = ["docs"]\n[policy.docs]\ncap = 1\n', "given a source or bounds, too"),
-        ('[sources.docs]\npath = "python:code"\n', r"sources\.docs: is there already"),
         ('[sources.new]\nfield = "x"\n', r"sources\.new\.path: is missing"),
         ('[sources.new]\npath = " "\n', r"sources\.new\.path: is empty"),
         ("[sources.new]\npath = 3\n", r"sources\.new\.path: 3 is not a string"),
@@ -105,7 +107,16 @@ def test_source_without_a_file_is_named_before_anything_is_changed(tmp_path: Pat
     added = {"letters": SourceSettings(path=str(tmp_path / "none.txt"))}
     settings = parse_settings(apply_change(TEXT, PolicyChange(added=added)))
     with pytest.raises(SettingsError, match=r"sources\.letters: .*no such file"):
-        check_sources(settings, tmp_path)
+        check_sources(RunDirectory(tmp_path), parse_settings(TEXT), settings)
+
+
+def test_source_that_is_there_may_be_restated_but_not_be_another_text(tmp_path: Path) -> None:
+    same = PolicyChange(added={"docs": SourceSettings(path="python:docs")})
+    assert apply_change(TEXT, same) == TEXT
+    other = PolicyChange(added={"docs": SourceSettings(path="python:code")})
+    after = parse_settings(apply_change(TEXT, other))
+    with pytest.raises(SettingsError, match=r"sources\.docs: python:code: is not the text of"):
+        check_sources(RunDirectory(tmp_path), parse_settings(TEXT), after)
 
 
 def test_only_sources_and_policy_may_change() -> None:
@@ -131,12 +142,22 @@ def test_small_source_is_counted_exactly_and_a_large_one_judged_by_its_size(
 
 def test_tokens_are_judged_by_the_other_sources(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
+    facts: Any = {
+        "stamp": "", "tokenizer": "t", "dtype": "<u2", "fingerprint": "f",
+        "documents": 1, "held_out_documents": 0,
+    }  # fmt: skip
     for name, index in {
-        "a": '{"text_bytes": 900, "train_tokens": 280, "held_out_tokens": 20}',
-        "old": '{"train_tokens": 5000, "held_out_tokens": 0}',
-        "torn": '{"text_',
+        "a": TokenIndex(text_bytes=900, train_tokens=280, held_out_tokens=20, **facts),
+        "old": TokenIndex(train_tokens=5000, held_out_tokens=0, **facts),
     }.items():
-        (run.tokens / name).mkdir(parents=True)
-        (run.tokens / name / "index.json").write_text(index)
+        folder = run.tokens / name
+        folder.mkdir(parents=True)
+        for file, tokens in zip(
+            index.file_names, (index.train_tokens, index.held_out_tokens), strict=True
+        ):
+            (folder / file).write_bytes(bytes(2 * tokens))
+        write_index(folder, index, SourceFiles(stamp=""))
+    (run.tokens / "torn").mkdir()
+    (run.tokens / "torn" / "index.json").write_text('{"text_')
     (tmp_path / "a.txt").write_text("x" * 1500)
     assert measure_source(run, SourceSettings(path="a.txt")).tokens == 500

@@ -12,7 +12,7 @@ A policy file holds only what is to be another:
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,13 @@ from tomlkit.items import Table
 
 from trainer.rundir.config.run_toml import flat_settings, parse_settings
 from trainer.rundir.config.settings import Settings, SourceSettings
-from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.environment import recorded_environment
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import SettingsError, SourceError
 from trainer.rundir.sources.documents import PYTHON, look_at_files, naming
+from trainer.rundir.sources.matching import never
+from trainer.rundir.sources.prepared import holds_prepared_text, read_index, token_folder
+from trainer.rundir.state import read_state
 
 _KEYS = ("note", "remove", "policy", "sources")
 CHANGED_BY_PIVOT = ("sources.", "policy.")
@@ -77,8 +82,9 @@ def anchored(source: SourceSettings, folder: Path) -> SourceSettings:
 def apply_change(text: str, change: PolicyChange) -> str:
     """The text of `run.toml` with the change merged in by name; comments and order stay.
 
-    Raises `SettingsError` that names the key: an unknown source (with the nearest name), one
-    that is there already, floor over cap, all caps 0, no source left.
+    A source that is there already may have another path: `check_sources` reads whether it is the
+    same text. Raises `SettingsError` that names the key: an unknown source (with the nearest
+    name), floor over cap, all caps 0, no source left.
     """
     before = parse_settings(text)
     _check_names(before, change)
@@ -91,7 +97,8 @@ def apply_change(text: str, change: PolicyChange) -> str:
         sources.pop(name)
         policy.pop(name, None)
     for name, source in change.added.items():
-        sources[name] = _source_table(source)
+        if source != before.sources.get(name):
+            sources[name] = _source_table(source)
     for name, bounds in change.bounds.items():
         _set_bounds(_table(policy, name), bounds)
     after = tomlkit.dumps(document)
@@ -99,11 +106,27 @@ def apply_change(text: str, change: PolicyChange) -> str:
     return after
 
 
-def check_sources(settings: Settings, base: Path) -> None:
-    """Raise `SettingsError` where a source has no file; cheap: no text is read."""
-    for name, source in settings.sources.items():
+def check_sources(
+    run: RunDirectory, old: Settings, new: Settings, check: Callable[[], None] = never
+) -> None:
+    """Raise `SettingsError` where neither text nor tokens of a source are there.
+
+    Cheap, but where a source that was there has another path now: its text is read, for it must
+    be the same. `check` is called then and may raise to give up.
+    """
+    for name, source in new.sources.items():
+        was = old.sources.get(name)
         with naming(name):
-            look_at_files(source, base)
+            if was is not None and was != source:
+                known = recorded_environment(run, read_state(run.state)).texts.get(name, "")
+                if not holds_prepared_text(run, new, name, text=known, check=check):
+                    raise SourceError(
+                        f"{source.path}: is not the text of {was.path}, which is there already;"
+                        " remove that and add the text under another name, for rows given are"
+                        " counted by name"
+                    )
+            elif read_index(token_folder(run.tokens, name)) is None:
+                look_at_files(source, run.path, check)
 
 
 def require_policy_only(old: Settings, new: Settings) -> None:
@@ -190,12 +213,6 @@ def _check_names(before: Settings, change: PolicyChange) -> None:
             raise SettingsError(f"remove: {name}: {_unknown('source', name, known)}")
         if name in change.added or name in change.bounds:
             raise SettingsError(f"remove: {name}: is given a source or bounds, too; choose one")
-    for name in change.added:
-        if name in known:
-            raise SettingsError(
-                f"sources.{name}: is there already; remove it and add the text under another name,"
-                " for rows given are counted by name"
-            )
     after = tuple(name for name in (*known, *change.added) if name not in change.removed)
     if not after:
         raise SettingsError("remove: no source is left to train on; keep or add one")

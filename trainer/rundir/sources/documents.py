@@ -129,9 +129,13 @@ def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = n
     """
     relative = Path(source.path).expanduser()
     path = base / relative
-    if path.is_file():
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except OSError as error:
+        raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
+    if is_file:
         return Matched(files=(path,))
-    if path.is_dir():
+    if is_folder:
         name = shown(path)
         raise SourceError(f"{name}: is a folder; write {name}/**/*.txt for the files in it")
     matched = match_files(base, str(relative), check)

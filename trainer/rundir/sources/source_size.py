@@ -1,15 +1,11 @@
 """How much text a source has: exact where that is cheap, else an estimate."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-import orjson
 
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.reading import read_file
 from trainer.rundir.sources.documents import PYTHON, find_files, read_documents
+from trainer.rundir.sources.prepared import read_indexes
 
 READ_BYTES = 32 << 20
 """Text that is read before the rest is judged by the size of its files: a second's work."""
@@ -55,18 +51,8 @@ def measure_source(
 def bytes_per_token_of(run: RunDirectory) -> float | None:
     """Over all sources whose tokens are kept in the run; None if there is none."""
     text_bytes = tokens = 0
-    for index in run.tokens.glob("*/index.json"):
-        written = _read_index(index)
-        known = written.get("text_bytes", 0)
-        if known:
-            text_bytes += known
-            tokens += written.get("train_tokens", 0) + written.get("held_out_tokens", 0)
+    for _, index in read_indexes(run.tokens):
+        if index.text_bytes:
+            text_bytes += index.text_bytes
+            tokens += index.train_tokens + index.held_out_tokens
     return text_bytes / tokens if tokens else None
-
-
-def _read_index(path: Path) -> dict[str, Any]:
-    try:
-        written = orjson.loads(read_file(path))
-    except (OSError, orjson.JSONDecodeError):
-        return {}
-    return written if isinstance(written, dict) else {}

@@ -1,0 +1,243 @@
+"""What `tokens/` holds of a source, and whether the source's files still are what it was made of.
+
+Prepared text is frozen like the tokenizer: it stays until a pivot, whatever becomes of the files.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import orjson
+
+from trainer.rundir.atomic import write_atomic
+from trainer.rundir.config.settings import Settings, SourceSettings
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import shown
+from trainer.rundir.outcomes import SourceError
+from trainer.rundir.reading import RECORDS_BYTES, read_file
+from trainer.rundir.sources.documents import (
+    FileFacts,
+    SourceFiles,
+    fingerprint_of,
+    look_at_files,
+    read_documents,
+)
+from trainer.rundir.sources.matching import never
+from trainer.rundir.sources.pieces import piece_characters
+
+TEXT_DIGITS = 16
+"""Of a fingerprint, where it is only compared: in file names, `.state.json` and audits."""
+
+_NAMED_FILES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenIndex:
+    """`index.json` of a source: written last, so the files that it names are whole."""
+
+    stamp: str
+    """Of the files when they last were known to hold this text."""
+    tokenizer: str
+    """sha256 of `tokenizer.json`."""
+    dtype: str
+    fingerprint: str
+    documents: int
+    held_out_documents: int
+    train_tokens: int
+    held_out_tokens: int
+    text_bytes: int = 0
+    """0: written by a version that did not keep it. With the tokens, the text's bytes a token."""
+
+    @property
+    def file_names(self) -> tuple[str, str]:
+        """Train and held-out file; files of another text or tokenizer have other names."""
+        digits = self.fingerprint[:TEXT_DIGITS]
+        key = f"{self.tokenizer[:16]}-{digits}-{self.dtype[1:]}"
+        return f"{key}.train.bin", f"{key}.held_out.bin"
+
+    def is_of(self, text: str) -> bool:
+        """Whether it is of the text with this fingerprint, or its first digits; all if empty."""
+        return self.fingerprint.startswith(text[:TEXT_DIGITS])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """How a source's files differ from those that its tokens were made of."""
+
+    altered: str = ""
+    """What is gone or has changed, in words."""
+    added: str = ""
+    """What is new, in words."""
+    files: SourceFiles | None = None
+    """The files as they are now, where they were found."""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether they hold the text that was prepared."""
+        return not self.altered and not self.added
+
+
+def token_folder(tokens: Path, source_name: str) -> Path:
+    """Where the source's tokens are: a name safe as a folder's, different for each source."""
+    return tokens / quote(source_name, safe=" ").replace(".", "%2E")
+
+
+def read_index(folder: Path, text: str = "") -> TokenIndex | None:
+    """The index of the tokens in the folder, if they are there, of the sizes that it says.
+
+    `text`: the fingerprint, or its first digits, that it must have; tokens of the text of an
+    earlier phase are found by it, too.
+    """
+    earlier = sorted(folder.glob("index-*.json")) if text else []
+    for path in (folder / "index.json", *earlier):
+        index = _read_whole(path)
+        if index is not None and index.is_of(text):
+            return index
+    return None
+
+
+def read_indexes(tokens: Path) -> Iterator[tuple[str, TokenIndex]]:
+    """Name and index of each source whose tokens are kept."""
+    for path in sorted(tokens.glob("*/index.json")):
+        index = _read_whole(path)
+        if index is not None:
+            yield unquote(path.parent.name), index
+
+
+def write_index(folder: Path, index: TokenIndex, files: SourceFiles) -> None:
+    """Make the index the folder's; that of another text stays beside it. Raises `OSError`."""
+    before = _read_whole(folder / "index.json")
+    if before is not None and before.fingerprint != index.fingerprint:
+        kept = folder / f"index-{before.fingerprint[:TEXT_DIGITS]}.json"
+        write_atomic(kept, _dumped(before))
+    # names of any bytes: orjson takes UTF-8 only
+    listed = json.dumps([[f.name, f.size, f.mtime_ns] for f in files.files], indent=0)
+    write_atomic(_files_path(folder, index), listed.encode())
+    write_atomic(folder / "index.json", _dumped(replace(index, stamp=files.stamp)))
+
+
+def drift_of(
+    source: SourceSettings,
+    base: Path,
+    folder: Path,
+    index: TokenIndex,
+    *,
+    piece_characters: int,
+    check: Callable[[], None] = never,
+    reads: bool = True,
+) -> Drift:
+    """Compare the source's files with those that the tokens in the folder were made of.
+
+    By name, size and time. Where only names and times differ, as after a copy to another disk,
+    the text itself is read and compared, unless `reads` is false: then they are taken to be alike.
+    `check` is called all the time and may raise to give up.
+    """
+    try:
+        now = look_at_files(source, base, check)
+    except SourceError as error:
+        return Drift(altered=str(error))
+    if now.stamp == index.stamp:
+        return Drift(files=now)
+    before = _read_files(_files_path(folder, index))
+    if before == now.files:
+        return Drift(files=now)
+    if before is not None and [f.size for f in before] != [f.size for f in now.files]:
+        return replace(_compare(before, now.files), files=now)
+    if not reads:
+        return Drift(files=now)
+    try:
+        text = fingerprint_of(
+            read_documents(
+                source, base, piece_characters=piece_characters, check=check, is_checked=False
+            )
+        )
+    except SourceError as error:
+        return Drift(altered=str(error), files=now)
+    if text == index.fingerprint:
+        return Drift(files=now)
+    return Drift(altered=_touched(before or (), now.files), files=now)
+
+
+def holds_prepared_text(
+    run: RunDirectory,
+    settings: Settings,
+    name: str,
+    *,
+    text: str = "",
+    check: Callable[[], None] = never,
+) -> bool:
+    """Whether a source's path leads to the text that its tokens were made of.
+
+    `text`: its fingerprint, or the first digits, if known. Nothing to compare with is no.
+    """
+    folder = token_folder(run.tokens, name)
+    index = read_index(folder, text)
+    source, characters = settings.sources[name], piece_characters(settings)
+    if index is not None:
+        drift = drift_of(source, run.path, folder, index, piece_characters=characters, check=check)
+        return drift.is_same
+    if not text:
+        return False
+    documents = read_documents(
+        source, run.path, piece_characters=characters, check=check, is_checked=False
+    )
+    try:
+        return fingerprint_of(documents).startswith(text)
+    except SourceError:
+        return False
+
+
+def _compare(before: tuple[FileFacts, ...], now: tuple[FileFacts, ...]) -> Drift:
+    known, found = {f.name: f for f in before}, {f.name: f for f in now}
+    altered = [f"{shown(name)} is gone" for name in known if name not in found]
+    for name in known.keys() & found.keys():
+        was, file = known[name], found[name]
+        if was.size != file.size:
+            altered.append(f"{shown(name)} has {file.size:,} bytes instead of {was.size:,}")
+        elif was.mtime_ns != file.mtime_ns:
+            altered.append(f"{shown(name)} was written to")
+    added = [f"{shown(name)} is new" for name in found if name not in known]
+    return Drift(altered=_named(sorted(altered)), added=_named(added))
+
+
+def _touched(before: tuple[FileFacts, ...], now: tuple[FileFacts, ...]) -> str:
+    """Which files can hold another text, of as many bytes."""
+    others = [file for file in now if file not in before] or now
+    return _named([f"{shown(file.name)} holds another text" for file in others])
+
+
+def _named(words: list[str]) -> str:
+    more = len(words) - _NAMED_FILES
+    return ", ".join(words[:_NAMED_FILES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _read_whole(path: Path) -> TokenIndex | None:
+    try:
+        index = TokenIndex(**orjson.loads(read_file(path)))
+        item_bytes = int(index.dtype[2:])
+        counts = index.train_tokens, index.held_out_tokens
+        for name, count in zip(index.file_names, counts, strict=True):
+            if (path.parent / name).stat().st_size != count * item_bytes:
+                return None
+    except (OSError, ValueError, TypeError):  # missing, torn, or of another version
+        return None
+    return index
+
+
+def _dumped(index: TokenIndex) -> bytes:
+    return orjson.dumps(asdict(index), option=orjson.OPT_INDENT_2)
+
+
+def _files_path(folder: Path, index: TokenIndex) -> Path:
+    return folder / f"files-{index.fingerprint[:TEXT_DIGITS]}.json"
+
+
+def _read_files(path: Path) -> tuple[FileFacts, ...] | None:
+    """None: a version that kept no list wrote the index."""
+    try:
+        listed = json.loads(read_file(path, at_most=RECORDS_BYTES))
+        return tuple(FileFacts(name=n, size=size, mtime_ns=t) for n, size, t in listed)
+    except (OSError, ValueError, TypeError):
+        return None
