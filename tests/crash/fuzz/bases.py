@@ -8,12 +8,12 @@ from pathlib import Path
 from tests.crash.workload import make_small_run
 from tests.tiny import ask_stop, train_here
 from trainer.rundir.actions import log_action
-from trainer.rundir.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.fork import make_fork
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
-from trainer.rundir.pivot import HoldMode, Pivot, read_pivot, request_pivot
-from trainer.rundir.pivot_stages import archive, commit, finish, first_record, hold, restart
+from trainer.rundir.pivot.journal import HoldMode, Pivot, read_pivot, request_pivot
+from trainer.rundir.pivot.stages import archive, commit, finish, first_record, hold, restart
 
 STEPS = 13
 """Of a run that is at its end."""

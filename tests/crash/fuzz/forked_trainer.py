@@ -44,7 +44,7 @@ class ForkedTrainer:
         *,
         cwd: Any,
         env: dict[str, str],
-        stdout: Any,
+        stdout: int,
         pass_fds: Sequence[int],
         **_: Any,
     ) -> None:
@@ -52,7 +52,7 @@ class ForkedTrainer:
         self.returncode: int | None = None
         self.pid = os.fork()
         if not self.pid:
-            _train(command[4:], cwd, env, stdout.fileno(), pass_fds)
+            _train(command[4:], cwd, env, stdout, pass_fds)
 
     def poll(self) -> int | None:
         if self.returncode is None:

@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from console.app import ConsoleApp
-from console.branching import Branching
-from console.follow import Follower, reasons_to_look
-from console.messages import RunUnreadable
-from console.operations import Operations
-from console.pivot_desk import PivotDesk
-from console.pivoting import Pivoting
+from console.follow.follower import Follower, reasons_to_look
+from console.fork.branches import Branches
+from console.operations.operations import Operations
+from console.pivot.driver import PivotDriver
+from console.pivot.wizard_files import WizardFiles
+from console.ui.app import ConsoleApp
+from console.ui.messages import RunUnreadable
 from trainer.rundir.layout import RunDirectory
 
 _SIZE = (100, 30)
@@ -38,8 +38,8 @@ async def _watch(run: RunDirectory, keys: Sequence[str]) -> int:
     app = WatchedApp(
         follower,
         operations,
-        PivotDesk(Pivoting(operations), Path.cwd()),
-        Branching(run),
+        WizardFiles(PivotDriver(operations), Path.cwd()),
+        Branches(run),
         reasons_to_look(follower),
     )
     async with app.run_test(size=_SIZE) as pilot:
