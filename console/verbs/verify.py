@@ -11,7 +11,7 @@ import orjson
 from console.process.replay import replay
 from console.verbs.verb import NEEDS_ATTENTION, Verb
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.names import escape_control
+from trainer.rundir.names import escape_control, shown
 from trainer.rundir.verification import Finding, verify
 
 
@@ -25,7 +25,7 @@ def verify_run(run: RunDirectory, arguments: argparse.Namespace) -> int:
     wrong = [finding for finding in found if not finding.ok]
     if arguments.json:
         report = {
-            "run": run.name,
+            "run": shown(run.name),
             "ok": not wrong,
             "findings": [asdict(finding) for finding in found],
         }

@@ -23,6 +23,7 @@ from tomlkit.items import Table
 from trainer.rundir.config.run_toml import flat_settings, parse_settings
 from trainer.rundir.config.settings import Settings, SourceSettings
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.reading import read_file
 from trainer.rundir.sources.documents import PYTHON, naming, source_stamp
 
 _KEYS = ("note", "remove", "policy", "sources")
@@ -54,7 +55,7 @@ def load_policy_file(path: Path) -> PolicyChange:
     Raises `SettingsError` that names the file and the key.
     """
     try:
-        written = tomllib.loads(path.read_text(encoding="utf-8"))
+        written = tomllib.loads(read_file(path).decode())
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: not valid TOML: {error}") from error
     except (OSError, UnicodeDecodeError) as error:
