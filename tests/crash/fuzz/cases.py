@@ -131,12 +131,12 @@ def _remove(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _live_trainer(run: RunDirectory) -> Iterator[None]:
-    """Somebody who holds the run's lock, takes checkpoint requests and ends when asked to stop."""
+    """Holds the run's lock, takes checkpoint requests, is held for a pivot, ends when told."""
     ready, telling = os.pipe()
     pid = os.fork()
     if not pid:
         try:
-            signal.signal(signal.SIGUSR1, lambda *_: None)
+            signal.signal(signal.SIGUSR1, lambda *_: run.pivot.exists() and os._exit(10))
             signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
             TrainerLock(run.lock)
             os.write(telling, b".")
