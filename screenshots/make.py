@@ -1,18 +1,17 @@
 """Makes the pictures in this folder from a fixed run: `python screenshots/make.py`.
 
-Each is an SVG, and a PNG beside it that looks the same wherever it is shown: drawn by Chromium in
-a font that has every character but braille, whose dots are drawn as terminals do, one by one.
+Each is an SVG, and a PNG beside it, drawn by a browser in a font that has the characters: an SVG's
+columns stand straight only where the reader has such a font.
 """
 
 import asyncio
 import math
 import os
+import re
 import shutil
 import subprocess  # noqa: TID251 - the browser that draws the PNGs
 import sys
 import tempfile
-import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -21,40 +20,39 @@ sys.path.insert(0, str(HERE.parent))
 from tests.console.pictures import LARGE, SCENES, SMALL, picture_stage  # noqa: E402 - path first
 
 FONT = "DejaVu Sans Mono"
-# The font's styles, by what in an SVG's style sheet asks for them.
-STYLES = {"font-family": "Book", "font-weight: bold": "Bold", "font-style: italic": "Oblique"}
-COMMANDS = ("chromium", "fc-match", "pngquant")
 INSTALL = "apt-get install chromium fontconfig fonts-dejavu-core pngquant"
+TOOLS = ("chromium", "fc-match", "pngquant")
+TOOL_SECONDS = 60.0
 
-# A cell in the SVG's units, as Rich lays it out, its text's baseline below its top.
-CELL_WIDTH, CELL_HEIGHT, BASELINE = 12.2, 24.4, 18.5
-# At this scale a cell is 20 by 40 pixels: edges fall between pixels.
-SCALE = 20 / CELL_WIDTH
-ORIGIN, ALIGNED_ORIGIN = "translate(9, 41)", "translate(9.15, 41.2)"
-# At this size the font's box drawing and blocks fill a cell from top to bottom, and rows meet.
-FONT_SIZE, FONT_BASELINE = 20.6, 19.29
-
-NAMESPACE = "http://www.w3.org/2000/svg"
-BRAILLE = range(0x2800, 0x2900)
-# Column and row of a braille dot, by its bit.
-DOTS = ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3))
-DOT_PITCH, DOT_RADIUS = CELL_WIDTH / 2, 2.2
-
-BROWSER_SECONDS = 60.0
-BROWSER_FLAGS = (
+# Rich lays out a cell in 12.2 by 24.4 units: at this scale it has 20 by 40 pixels.
+SCALE = 20 / 12.2
+BROWSER = (
+    "chromium",
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
-    "--disable-sync",
     "--hide-scrollbars",
     "--font-render-hinting=none",
     "--default-background-color=00000000",
     f"--force-device-scale-factor={SCALE:.9f}",
 )
+
+BRAILLE = re.compile("[\u2800-\u28ff]+")
+VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+# Cells begin on whole pixels, and text stands in its cell's background. At this size the font's
+# blocks and lines fill a cell and meet the next ones; the spacing makes a character 12.2 units
+# wide. The font has no braille: its sister's, at this size, has its dots evenly 6.1 units apart.
+STYLE = f"""
+svg g[transform="translate(9, 41)"] {{ transform: translate(9.15px, 41.2px); clip-path: none; }}
+svg [class$="-title"] {{ font-family: {FONT}; }}
+svg [class$="-matrix"] {{ font-size: 20.81px; letter-spacing: -0.329px; }}
+svg [class$="-matrix"] text {{ transform: translate(-0.2px, 2.52px); clip-path: none; }}
+svg .braille {{
+    font-family: DejaVu Sans; font-size: 22.06px; letter-spacing: -3.957px; baseline-shift: 0.86px;
+}}
+"""
 
 
 class PictureError(Exception):
@@ -62,7 +60,7 @@ class PictureError(Exception):
 
 
 async def make_svg(scene: str, size: tuple[int, int]) -> Path:
-    """Write one picture of a scene in a terminal of this size."""
+    """Write one picture of a scene in a terminal of this size, in cells."""
     with tempfile.TemporaryDirectory() as folder:
         stage = picture_stage(Path(folder))
         async with stage.opened(*size):
@@ -75,119 +73,51 @@ async def make_svg(scene: str, size: tuple[int, int]) -> Path:
     return target
 
 
-def font_characters(style: str) -> set[str]:
-    """The characters that a style of the font has; none if it isn't installed."""
-    command = ["fc-match", "--format=%{family}\n%{charset}", f"{FONT}:style={style}"]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    family, _, ranges = output.partition("\n")
-    if family != FONT:
-        return set()
-    bounds = (span.partition("-") for span in ranges.split())
-    return {
-        chr(code)
-        for first, _, last in bounds
-        for code in range(int(first, 16), int(last or first, 16) + 1)
-    }
-
-
-def check_tools() -> None:
-    """Raise `PictureError` unless all that draws a PNG is installed."""
-    missing = [command for command in COMMANDS if shutil.which(command) is None]
-    if "fc-match" not in missing and not font_characters("Book"):
-        missing.append(FONT)
-    if missing:
-        raise PictureError(f"no PNGs without {', '.join(missing)}; on Debian: {INSTALL}")
-
-
-def check_glyphs(svg: ET.Element, name: str) -> None:
-    """Raise `PictureError` if the browser would have to take a character from another font."""
-    sheet = "".join(element.text or "" for element in svg.iter(f"{{{NAMESPACE}}}style"))
-    texts = (element.text or "" for element in svg.iter(f"{{{NAMESPACE}}}text"))
-    drawn = {character for text in texts for character in text if ord(character) not in BRAILLE}
-    for asked, style in STYLES.items():
-        missing = drawn - {"\n"} - font_characters(style) if asked in sheet else set()
-        if missing:
-            shown = ", ".join(f"{character} (U+{ord(character):04X})" for character in missing)
-            raise PictureError(f"{name}: {FONT} {style} has no {shown}")
-
-
-def braille_dots(character: str, left: float, top: float, css_class: str) -> Iterator[ET.Element]:
-    """The dots of a braille character whose cell begins here."""
-    for bit, (column, row) in enumerate(DOTS):
-        if (ord(character) - BRAILLE.start) >> bit & 1:
-            centre = {
-                "cx": f"{left + (column + 0.5) * DOT_PITCH:.2f}",
-                "cy": f"{top + (row + 0.5) * DOT_PITCH:.2f}",
-            }
-            yield ET.Element("circle", {"class": css_class, "r": str(DOT_RADIUS), **centre})
-
-
-def place_on_cells(run: ET.Element) -> list[ET.Element]:
-    """Give each character of a run the left edge of its cell; return its braille as dots."""
-    text, left = run.text or "", float(run.attrib["x"])
-    if not math.isclose(len(text) * CELL_WIDTH, float(run.attrib.pop("textLength")), abs_tol=0.2):
-        raise PictureError(f"a character is not one cell wide: {text!r}")
-    top = float(run.attrib["y"]) - BASELINE
-    lefts = [left + column * CELL_WIDTH for column in range(len(text))]
-    run.set("x", " ".join(f"{x:.2f}" for x in lefts))
-    run.set("y", f"{top + FONT_BASELINE:.2f}")
-    run.text = "".join("\u00a0" if ord(each) in BRAILLE else each for each in text)
-    return [
-        dot
-        for character, x in zip(text, lefts, strict=True)
-        if ord(character) in BRAILLE
-        for dot in braille_dots(character, x, top, run.attrib["class"])
-    ]
-
-
-def lay_out(svg: ET.Element) -> tuple[int, int]:
-    """Put what Rich drew on whole pixels, in place; return the picture's size in SVG units."""
-    width, height = (float(number) for number in svg.attrib["viewBox"].split()[2:])
-    svg.set("width", f"{width}px")
-    svg.set("height", f"{height}px")
-    for element in list(svg.iter()):
-        element.attrib.pop("clip-path", None)
-        if element.get("transform") == ORIGIN:
-            element.set("transform", ALIGNED_ORIGIN)
-        if element.tag.endswith("}style"):
-            sheet = (element.text or "").replace("font-size: 20px", f"font-size: {FONT_SIZE}px")
-            element.text = sheet.replace("arial", FONT)
-        if element.get("class", "").endswith("-matrix"):
-            element.extend([dot for run in element for dot in place_on_cells(run)])
-    return math.ceil(width), math.ceil(height)
-
-
 def make_png(source: Path) -> None:
     """Write the PNG of an SVG beside it."""
-    svg = ET.fromstring(source.read_text(encoding="utf-8"))
-    check_glyphs(svg, source.name)
-    width, height = lay_out(svg)
+    svg = source.read_text(encoding="utf-8")
+    box = VIEW_BOX.search(svg)
+    assert box is not None, "Rich gives each of its SVGs a view box"
+    width, height = (math.ceil(float(length)) for length in box.groups())
+    style = f"{STYLE}svg {{ width: {box[1]}px; height: {box[2]}px; }}\n</style>"
+    svg = BRAILLE.sub(r'<tspan class="braille">\g<0></tspan>', svg.replace("</style>", style))
     target = source.with_suffix(".png")
     with tempfile.TemporaryDirectory() as folder:
         page, shot = Path(folder, "page.svg"), Path(folder, "shot.png")
-        ET.ElementTree(svg).write(page, encoding="utf-8")
+        page.write_text(svg, encoding="utf-8")
         where = (f"--user-data-dir={folder}/profile", f"--window-size={width},{height}")
-        run_tool("chromium", *BROWSER_FLAGS, *where, f"--screenshot={shot}", page.as_uri())
+        run_tool(*BROWSER, *where, f"--screenshot={shot}", page.as_uri())
         # A terminal has few colours: with a palette the file has a third of the bytes.
         run_tool("pngquant", "--force", "--nofs", "--strip", "--output", str(target), str(shot))
     print(target.name)
 
 
-def run_tool(*command: str) -> None:
-    """Run a command to its end; its last words are in the `PictureError` if it fails."""
+def check_tools() -> None:
+    """Raise `PictureError` unless all that draws a PNG is installed, the font with it."""
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if not missing and run_tool("fc-match", "--format=%{family}", FONT) != FONT:
+        missing = [FONT]
+    if missing:
+        raise PictureError(f"no PNGs without {', '.join(missing)}; on Debian: {INSTALL}")
+
+
+def run_tool(*command: str) -> str:
+    """What a command prints; raises `PictureError` with its last words if it fails."""
     try:
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=BROWSER_SECONDS)
+        ended = subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=TOOL_SECONDS
+        )
     except subprocess.CalledProcessError as error:
         raise PictureError(f"{command[0]} failed: {error.stderr[-500:]}") from error
     except subprocess.TimeoutExpired as error:
-        raise PictureError(f"{command[0]} took more than {BROWSER_SECONDS:.0f} s") from error
+        raise PictureError(f"{command[0]} took more than {TOOL_SECONDS:.0f} s") from error
+    return ended.stdout
 
 
 def main() -> None:
     # The chart draws in braille where the locale's encoding has it.
     os.environ["LC_ALL"] = "C.UTF-8"
     os.environ.pop("NO_COLOR", None)
-    ET.register_namespace("", NAMESPACE)
     sources = [asyncio.run(make_svg(scene, size)) for scene in SCENES for size in (LARGE, SMALL)]
     try:
         check_tools()
