@@ -11,7 +11,7 @@ from console.follow.follower import Follower
 from console.verbs.verb import HEALTHY, NEEDS_ATTENTION, NOT_RUNNING, Verb
 from console.view.run_view import CheckpointRow, RunView, Severity
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.names import escape_control
+from trainer.rundir.names import escape_control, shown
 
 _POLL_SECONDS = 0.1
 _SECOND_LOOK_SECONDS = 60.0
@@ -31,7 +31,7 @@ def exit_code_of(view: RunView) -> int:
 def as_json(view: RunView) -> dict[str, Any]:
     """The contract's keys; `None` is unknown, a loss that is not finite too."""
     return {
-        "run": view.name,
+        "run": shown(view.name),
         "state": view.status.word,
         "pid": view.pid,
         "step": view.step,

@@ -14,7 +14,7 @@ from console.verbs.verb import NEEDS_ATTENTION, Verb, say
 from trainer.rundir.actions import log_action
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
-from trainer.rundir.names import escape_control
+from trainer.rundir.names import escape_control, shown
 from trainer.rundir.outcomes import SaveError
 from trainer.rundir.records.mending import mend
 from trainer.rundir.verification import Finding, verify
@@ -32,7 +32,7 @@ def verify_run(run: RunDirectory, arguments: argparse.Namespace) -> int:
     wrong = [finding for finding in found if not finding.ok]
     if arguments.json:
         report = {
-            "run": run.name,
+            "run": shown(run.name),
             "ok": not wrong,
             "findings": [asdict(finding) for finding in found],
         }
