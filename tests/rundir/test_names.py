@@ -15,6 +15,7 @@ from tests.tiny import make_tiny_run, train_here
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.policy_change import load_policy_file
 from trainer.rundir.fork import make_fork
+from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, quoted, shown
 from trainer.rundir.outcomes import SettingsError
 
@@ -90,7 +91,7 @@ NO_UTF_8 = os.fsdecode(b"caf\xe9")
 def test_run_whose_name_is_no_utf_8_is_shown_and_not_forked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = make_tiny_run(tmp_path / NO_UTF_8)
+    run = RunDirectory(make_tiny_run(tmp_path / "plain").path.rename(tmp_path / NO_UTF_8))
     train_here(run, until=2)
     assert cli.main(["status", str(run.path), "--json"]) == 3
     assert orjson.loads(capsys.readouterr().out)["run"] == "caf\\xe9"
