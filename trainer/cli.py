@@ -25,6 +25,7 @@ from trainer.rundir.config.run_toml import flat_settings, load_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.memory import memory_of_self
 from trainer.rundir.outcomes import (
     EXIT_WORDS,
     Exit,
@@ -134,9 +135,9 @@ def first_state(run: RunDirectory, before: State | None) -> State:
     Where the run stands, and what it was trained with, stays on file until training begins: a
     start that was refused, stopped or failed proves nothing.
     """
-    phase, pid = run.current_phase(), os.getpid()
+    phase, pid, memory = run.current_phase(), os.getpid(), memory_of_self()
     if before is None:
-        return State(phase=phase, pid=pid)
+        return State(phase=phase, pid=pid, memory=memory)
     save = before.last_save
     return replace(
         before,
@@ -147,6 +148,7 @@ def first_state(run: RunDirectory, before: State | None) -> State:
         phase=phase,
         phase_start_step=before.phase_start_step if before.phase == phase else before.step,
         last_save=None if save is None else replace(save, requests=0),  # counted anew each start
+        memory=memory,
         alarms=(),
         notes=(),
         exit_code=None,

@@ -12,6 +12,7 @@ from trainer.persistence.reporter import Reporter
 from trainer.persistence.source_watch import SourceWatch
 from trainer.proxy.feed import Feed, Pull
 from trainer.rundir.config.settings import Settings
+from trainer.rundir.memory import memory_of_self
 from trainer.rundir.outcomes import Exit, LockedError, NonFiniteError
 from trainer.rundir.pivot.journal import HoldMode
 from trainer.rundir.records.record_file import Record
@@ -181,6 +182,7 @@ def view(training: Training) -> dict[str, object]:
     replay = training.history.replay
     return {
         "step": training.engine.step,
+        "memory": memory_of_self(),
         "arms": training.feed.bandit.arms(),
         "zombies": training.feed.bandit.zombies(),
         "replay": replay if replay.last_step >= replay.first_step else None,

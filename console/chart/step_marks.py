@@ -19,16 +19,19 @@ class MarkKind(IntEnum):
 
     PHASE = 0
     NONFINITE = 1
-    RESTART = 2
+    SETTINGS = 2
+    STALL = 3
+    RESTART = 4
 
     @property
     def ink(self) -> Ink:
         """The ink of the mark's line and label."""
-        return Ink.PHASE if self is MarkKind.PHASE else Ink.RESTART
+        return Ink.PHASE if self in (MarkKind.PHASE, MarkKind.SETTINGS) else Ink.RESTART
 
     def line(self, glyphs: Glyphs) -> str:
         """The character that the mark's line is made of."""
-        return glyphs.phase if self is MarkKind.PHASE else glyphs.restart
+        is_other_run = self in (MarkKind.PHASE, MarkKind.SETTINGS)
+        return glyphs.phase if is_other_run else glyphs.restart
 
 
 @dataclass(frozen=True, kw_only=True)

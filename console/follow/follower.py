@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -21,6 +21,7 @@ from console.view.build_view import Facts, evidence_of, reduce, step_of_run
 from console.view.cached_file import CachedFile, read_news, read_settings
 from console.view.checkpoint_rows import CheckpointBook
 from console.view.disk_forecast import Room
+from console.view.fork_marks import ForkBook
 from console.view.log_tail import LogTail
 from console.view.loss_history import History
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
@@ -29,10 +30,11 @@ from console.view.run_view import MOVED, RunView, Severity, Status
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
+from trainer.rundir.memory import kills_since
 from trainer.rundir.reading import strangers_in
 from trainer.rundir.records.loss_record import read_loss_records
 from trainer.rundir.records.record_file import RecordTail
-from trainer.rundir.state import Save, State, read_state
+from trainer.rundir.state import ENDED, Save, State, read_state
 
 _LOOK_SECONDS = 0.1
 """A look at a long history ends after this, with a view of what was read so far."""
@@ -80,6 +82,7 @@ class Follower:
         self._joined_save: Save | None = None
         self._log = LogTail(run.log)
         self._pivots = PivotBook(run)
+        self._forks = ForkBook(run)
         self._idle = IdleWatch()
         self._last: RunView | None = None
         self.doubt_seconds = 0.0
@@ -210,7 +213,7 @@ class Follower:
             last_step_at=newest_time(history.recent),
             attempt=history.attempt,
             phase=history.phase,
-            marks=self._pivots.label(history.marks),
+            marks=self._forks.join(self._pivots.label(history.marks)),
             pace=self._pace,
             audits=self._audits.all,
             phase_audits=self._audits.current_phase,
@@ -221,6 +224,7 @@ class Follower:
             free_bytes=free_bytes,
             free_inodes=free_inodes,
             log_tail=self._log.lines,
+            kills=_kills(presence, state),
             outlook=self.restarter.outlook if self.restarter is not None else "",
         )
         return replace(facts, shown=history.point_at(step_of_run(facts)))
@@ -303,6 +307,13 @@ def _free(run: RunDirectory) -> tuple[int | None, int | None]:
     except OSError:
         return None, None
     return disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else None
+
+
+def _kills(presence: Presence, state: State | None) -> Mapping[str, int]:
+    """Asked where the last trainer has ended without a word."""
+    if presence.is_held or state is None or state.doing in ENDED or state.memory is None:
+        return {}
+    return kills_since(state.memory)
 
 
 def _shares_clock(presence: Presence) -> bool:

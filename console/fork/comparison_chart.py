@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from console.chart.plot import ChartData
 from console.chart.series import Series
+from console.chart.step_marks import Mark, MarkKind
 from console.fork.comparison import Comparison, Side, compare, read_side
 from console.process.child import in_child
 from trainer.rundir.layout import RunDirectory
@@ -13,6 +14,9 @@ from trainer.rundir.records.record_fields import number
 
 _LEAD_SHARE = 4
 """Of the steps since the runs parted, a quarter as many before that are shown too."""
+
+_OWN = ("optimizer.", "train.")
+"""Settings that are told first: most often they are what is tried."""
 
 Curves = tuple[list[int], list[float], list[float]]
 
@@ -30,7 +34,18 @@ class SideBySide:
         series = Series()
         series.append_many(*self.curves)
         first, second = (column.name for column in self.comparison.columns[:2])
-        return ChartData(series=series.view(), names=(first, second))
+        return ChartData(series=series.view(), names=(first, second), marks=(self._parting(),))
+
+    def _parting(self) -> Mark:
+        """Where the runs part, with the settings that differ."""
+        differences = self.comparison.differences.items()
+        values = [
+            f"{name.rpartition('.')[2]} {' | '.join(map(str, of_both))}"
+            for name, of_both in sorted(differences, key=lambda item: not item[0].startswith(_OWN))
+        ]
+        label = ": ".join(part for part in ("parted", ", ".join(values)) if part)
+        step = self.comparison.parted_after + 1
+        return Mark(step=step, label=label, kind=MarkKind.SETTINGS)
 
 
 def read_side_by_side(first: RunDirectory, second: RunDirectory) -> SideBySide:

@@ -1,6 +1,7 @@
 """A systemd unit for a run's trainer: started at boot, restarted after a crash, stopped gently."""
 
 import getpass
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -73,6 +74,18 @@ def unit_path(run: RunDirectory, *, is_system: bool) -> Path:
     """Where the unit goes."""
     user = Path("~/.config/systemd/user")
     return (Path("/etc/systemd/system") if is_system else user) / unit_name(run)
+
+
+def linger_words(*, root: Path = Path("/")) -> str:
+    """What a unit of the user's manager needs so as to outlive the login, as things stand here."""
+    user = getpass.getuser()
+    enable = f"loginctl enable-linger {shlex.quote(user)}"
+    if not (root / "run/systemd/system").is_dir():
+        return f"where it is to run, first: {enable}; without that it ends when {user} logs out"
+    if (root / "var/lib/systemd/linger" / user).exists():
+        return f"{user} lingers: it starts at boot, and goes on after the logout"
+    ends = "it would end at the logout, and not start at boot"
+    return f"{user} does not linger: {ends}; first: {enable}"
 
 
 def _codes(codes: Sequence[Exit]) -> str:

@@ -58,6 +58,11 @@ def exit_words(code: int) -> str:
     return f"exit code {code}"
 
 
+def is_kill(code: int) -> bool:
+    """Whether an exit code tells of SIGKILL, of whoever sent it."""
+    return code in (-signal.SIGKILL, 128 + signal.SIGKILL)
+
+
 def launch_trainer(
     run: RunDirectory, command: Sequence[str] = (), *, arguments: Sequence[str] = ()
 ) -> LaunchedTrainer:

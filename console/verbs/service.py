@@ -29,6 +29,8 @@ def print_service(run: RunDirectory, arguments: argparse.Namespace) -> int:
     say(
         f"write it to {path}, then: {systemctl} daemon-reload; {systemctl} enable --now {path.name}"
     )
+    if not arguments.system:
+        say(service.linger_words())
     if settings.trainer.restart:
         say(
             f"set trainer.restart = false in {run.settings}: with this unit it is systemd that"

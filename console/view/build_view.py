@@ -1,6 +1,7 @@
 """From what was read of a run at one moment to the RunView of that moment; pure."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from console import formatting
 from console.process.presence import Presence
@@ -55,6 +56,8 @@ class Facts:
     idle_seconds: float = 0.0
     """How long nothing has moved."""
     notes: tuple[str, ...] = ()
+    kills: Mapping[str, int] = field(default_factory=dict)
+    """Of `Evidence`."""
     outlook: str = ""
     """What this console does about a crash."""
 
@@ -128,6 +131,7 @@ def evidence_of(facts: Facts) -> Evidence:
         last_step_at=facts.last_step_at,
         newest_checkpoint_step=facts.checkpoints[-1].step if facts.checkpoints else None,
         last_log_line=facts.log_tail[-1] if facts.log_tail else "",
+        kills=facts.kills,
         outlook=facts.outlook,
     )
     patience = patience_seconds(

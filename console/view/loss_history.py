@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from console import formatting
 from console.chart.series import Series
+from console.view.pace import BUSY_SECONDS, STILL_SECONDS, still_seconds
 from console.view.run_view import LossPoint, Mark, MarkKind
 from trainer.rundir.records.loss_record import LossRecord
 
@@ -38,6 +40,7 @@ class History:
         """Fold new records; those without a step are left out."""
         steps: list[int] = []
         told: list[LossRecord] = []
+        before = self.newest
         for record in records:
             if (step := record.step) is None:
                 continue
@@ -45,6 +48,9 @@ class History:
             told.append(record)
             if record.attempt != self.attempt or record.phase != self.phase:
                 self._mark_changes(step, record)
+            if _may_be_still(record, before):
+                self._mark_stall(step, record, before, told)
+            before = record
             if record.loss is None or self._is_any_nonfinite:
                 self._mark_nonfinite(step, record)
         if told:
@@ -65,6 +71,16 @@ class History:
             if self.phase not in (None, record.phase):
                 self._mark(step, MarkKind.PHASE, f"phase {record.phase}")
             self.phase = record.phase
+
+    def _mark_stall(
+        self, step: int, record: LossRecord, before: LossRecord | None, told: Sequence[LossRecord]
+    ) -> None:
+        """An event that is over leaves its mark: when the run stood still, and for how long."""
+        recent = (*self.recent, *told)[-PACE_RECORDS - 1 : -1]
+        seconds = still_seconds(record, before, recent) if before is not None else 0.0
+        if seconds:
+            since = "" if record.t is None else f", {formatting.moment(record.t - seconds)}"
+            self._mark(step, MarkKind.STALL, f"still {formatting.duration(seconds)}{since}")
 
     def _mark_nonfinite(self, step: int, record: LossRecord) -> None:
         """Mark the first of a row of losses that are no numbers; a replay may take it back."""
@@ -94,6 +110,15 @@ class History:
         if view.step[at] != step:
             return None
         return LossPoint(step=step, loss=_known(view.loss[at]), ema=_known(view.ema[at]))
+
+
+def _may_be_still(record: LossRecord, before: LossRecord | None) -> bool:
+    """Whether to look closer; asked of each of a million records."""
+    if record.ms is not None and record.ms > STILL_SECONDS * 1000:
+        return True
+    if before is None or record.t is None or before.t is None:
+        return False
+    return record.t - before.t > BUSY_SECONDS
 
 
 def _known(value: float) -> float | None:

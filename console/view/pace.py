@@ -19,6 +19,12 @@ STARTING_SECONDS = 900.0
 """The same for a start: loading torch, tokenizing, compiling the first step."""
 
 
+STILL_SECONDS = 30.0
+"""A step that took less is no event, however quick the others are."""
+_STILL_STEPS = 5
+"""In medians: a step that took longer stood still meanwhile (SIGSTOP, a hung disk or driver)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """Step times of the newest records; `None`: unknown."""
@@ -97,6 +103,23 @@ def patience_seconds(doing: str, pace: Pace, *, has_stepped: bool) -> float:
     if doing == "training":
         return max(STALL_FLOOR_SECONDS, three_steps)
     return max(SILENT_FLOOR_SECONDS, three_steps, 3 * pace.longest_gap_seconds)
+
+
+def still_seconds(record: LossRecord, before: LossRecord, recent: Sequence[LossRecord]) -> float:
+    """How long the run stood still in or before the record's step; 0 where it did not.
+
+    The step's own time is of a monotonic clock. Between two steps there may be an audit and a
+    save, and a clock may have been set: only a long gap of one attempt counts.
+    """
+    if before.attempt != record.attempt:
+        return 0.0
+    own_seconds = _own_seconds(record) or 0.0
+    if own_seconds > STILL_SECONDS:
+        usual = _median([s for each in recent if (s := _own_seconds(each)) is not None]) or 0.0
+        if usual and own_seconds > _STILL_STEPS * usual:
+            return own_seconds
+    gap = (record.t or 0.0) - (before.t or record.t or 0.0) - own_seconds
+    return gap if gap > BUSY_SECONDS else 0.0
 
 
 def newest_time(records: Reversible[LossRecord]) -> float | None:

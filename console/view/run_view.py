@@ -87,6 +87,9 @@ class ArmRow:
 class MarkKind(StrEnum):
     PHASE = "phase"
     RESTART = "restart"
+    SETTINGS = "settings"
+    """From here on the run has others: a fork's first step."""
+    STALL = "stall"
     NONFINITE = "nonfinite"
 
 

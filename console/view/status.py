@@ -1,11 +1,13 @@
 """The run's state in words, from what the lock, the state file and a child's end say; pure."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from console import formatting
-from console.process.launch import exit_words
+from console.process.launch import exit_words, is_kill
 from console.process.presence import Liveness, Presence, place_of
 from console.view.run_view import Severity, Status
+from trainer.rundir.memory import is_of_own_group
 from trainer.rundir.outcomes import Exit, after_word
 from trainer.rundir.state import DOING, ENDED, State
 
@@ -45,6 +47,8 @@ class Evidence:
     """Wall clock, seconds, of the newest record."""
     newest_checkpoint_step: int | None = None
     last_log_line: str = ""
+    kills: Mapping[str, int] = field(default_factory=dict)
+    """What the kernel's counters say of processes killed for want of memory since its start."""
     outlook: str = ""
     """What this console does about the crash that it found last; empty: nothing."""
 
@@ -112,7 +116,8 @@ def _not_running(evidence: Evidence) -> Status:
         detail = "it has been trained before" if evidence.has_records else "not started yet"
         return Status(word="not running", detail=detail, severity=Severity.ENDED)
     if state.doing not in ENDED:
-        detail = f"{_vanished(state.doing, 'killed?')}; {_last_good(evidence)}"
+        how = _killed(evidence, "killed?")
+        detail = f"{_vanished(state.doing, how)}; {_last_good(evidence)}"
         return Status(word="failed", detail=detail, severity=Severity.BAD)
     if state.exit_code is not None:
         return _ended(evidence, state.exit_code, state.reason)
@@ -142,12 +147,32 @@ def _ended(evidence: Evidence, code: int, reason: str) -> Status:
 def _unsaid_end(evidence: Evidence, code: int) -> str:
     """In the words of a console that has only the state to go by, and with what this one knows."""
     how = _with_last_words(code, evidence.last_log_line)
+    if is_kill(code):
+        how = _killed(evidence, how)
     doing = evidence.state.doing if evidence.state and evidence.is_state_current else ""
     return _vanished(doing, how) if doing else how
 
 
 def _vanished(doing: str, how: str) -> str:
     return f"the trainer vanished while {doing} ({how})"
+
+
+def _killed(evidence: Evidence, how: str) -> str:
+    """With what the kernel's counters say of it, or else with what can be known of its memory."""
+    memory = evidence.state.memory if evidence.state and evidence.is_state_current else None
+    if memory is None:
+        return how
+    peak = f"it had {formatting.size(memory.peak_bytes)} at most" if memory.peak_bytes else ""
+    if is_of_own_group(evidence.kills):
+        return ", ".join(part for part in ("killed by the kernel: out of memory", peak) if part)
+    if evidence.kills:
+        likely = f"{how}, probably by the kernel: it killed for want of memory then"
+        return ", ".join(part for part in (likely, peak) if part)
+    if not peak:
+        return how
+    of_all = f" of {formatting.size(memory.total_bytes)}" if memory.total_bytes else ""
+    counted = "; the kernel counts no kill for want of memory" if memory.oom_kills else ""
+    return f"{how}, {peak}{of_all}{counted}"
 
 
 def _with_last_words(code: int, last_log_line: str) -> str:

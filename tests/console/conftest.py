@@ -4,25 +4,17 @@ import contextlib
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from console.process.launch import LaunchedTrainer, launch_trainer
+from tests.waiting import wait_for
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 
 SCRIPTED_TRAINER = Path(__file__).with_name("scripted_trainer.py")
-
-
-def wait_for(fact: Callable[[], object], what: str, seconds: float = 20.0) -> None:
-    """Wait until `fact()` holds; fails with `what` if it never does."""
-    deadline = time.monotonic() + seconds
-    while not fact():
-        assert time.monotonic() < deadline, f"waited in vain for: {what}"
-        time.sleep(0.005)
 
 
 @pytest.fixture

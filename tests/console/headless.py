@@ -115,19 +115,19 @@ class Stage:
         self.pilot: Pilot[str]
 
     async def _changes(self) -> AsyncGenerator[None, None]:
-        while True:
-            await self._wakes.get()
-            yield None
+        try:
+            while True:
+                await self._wakes.get()
+                yield None
+        finally:
+            self.pivots.tell(None)  # the app ends, and waits for the thread of a walk
 
     @asynccontextmanager
     async def opened(self, width: int = 120, height: int = 40) -> AsyncIterator["Stage"]:
         """The app with the run on its screen."""
-        try:
-            async with self.app.run_test(size=(width, height)) as pilot:
-                await self.begin(pilot)
-                yield self
-        finally:
-            self.pivots.tell(None)  # or the thread of a walk waits on, and the test with it
+        async with self.app.run_test(size=(width, height)) as pilot:
+            await self.begin(pilot)
+            yield self
 
     async def begin(self, pilot: Pilot[str]) -> None:
         """Take the app's pilot and wait until the run is on the screen."""

@@ -12,7 +12,7 @@ from console.ui.widgets.fields import ConfirmField
 from tests.console import fixed_run
 from tests.console.fixed_comparison import fixed_side_by_side
 from tests.console.headless import Stage
-from tests.console.scripted_pivots import FACTS, STARTING, ScriptedPivots, make_fixed_run
+from tests.console.scripted_pivots import FACTS, STARTING, make_fixed_run
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.sources.source_size import SourceSize
 
@@ -29,12 +29,6 @@ class PicturedApp(ConsoleApp):
     def export_screenshot(self, *, title: str | None = None, simplify: bool = False) -> str:
         svg = super().export_screenshot(title=title, simplify=simplify)
         return _ELSEWHERE.sub("", svg).replace("Fira Code", "DejaVu Sans Mono")
-
-    def on_unmount(self) -> None:
-        """End a walk that waits for the next fact: its thread would keep the app from ending."""
-        pivots = self._files.pivots
-        if isinstance(pivots, ScriptedPivots):
-            pivots.tell(None)
 
 
 class PicturedFiles(WizardFiles):

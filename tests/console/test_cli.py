@@ -15,8 +15,9 @@ from console.cli import main
 from console.follow.follower import Follower
 from console.operations.checkpoint_requests import REQUESTED
 from console.operations.operations import Operations, Outcome
-from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
+from tests.console.conftest import SCRIPTED_TRAINER, Start
 from tests.tiny import ROOT
+from tests.waiting import wait_for
 from trainer import __version__
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.state import ENDED, State, write_state

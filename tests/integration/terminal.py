@@ -4,24 +4,30 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.tiny import ROOT
+from tests.waiting import comes_true
 
 needs_tmux = pytest.mark.skipif(
     shutil.which("tmux") is None, reason="a real terminal is played by tmux, which is not installed"
 )
 
 
+# Each look starts a tmux, on cores that the programs under test need.
+LOOK_PAUSE_SECONDS = 0.05
+
+
 class Terminal:
-    """One tmux server with sessions that run a command each."""
+    """One tmux server, from here until `close`, with sessions that run a command each."""
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket
+        # A server whose last session ends is on its way out, and may take the next one with it.
+        self._tmux("new-session", "-d", "-s", "keeper", "cat")
 
     def start(self, session: str, *command: str, width: int = 120, height: int = 36) -> None:
         """A new session in a terminal of that size; it stays when the command has ended."""
@@ -61,12 +67,23 @@ class Terminal:
 
     def wait_for(self, session: str, fact: str | Callable[[str], bool], seconds: int = 90) -> str:
         """The screen on which the text, or the fact, is to be seen."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+        screen = ""
+
+        def is_seen() -> bool:
+            nonlocal screen
             screen = self.screen(session)
-            if fact in screen if isinstance(fact, str) else fact(screen):
-                return screen
-            os.sched_yield()
+            return fact in screen if isinstance(fact, str) else fact(screen)
+
+        if not comes_true(is_seen, seconds, LOOK_PAUSE_SECONDS):
+            pytest.fail(f"{fact} did not come; on the screen:\n{screen}")
+        return screen
+
+    def enter_until(self, session: str, fact: str) -> None:
+        """Enter again and again: each that comes in the quiet puts it off no longer than that."""
+        for _ in range(40):
+            self.press(session, "Enter")
+            if comes_true(lambda: fact in self.screen(session), 1.5, LOOK_PAUSE_SECONDS):
+                return
         pytest.fail(f"{fact} did not come; on the screen:\n{self.screen(session)}")
 
     def close(self) -> None:

@@ -85,7 +85,7 @@ def test_fork_holds_one_checkpoint_the_history_up_to_it_and_where_it_is_from(
     facts = orjson.loads(fork.fork.read_bytes())
     sha256 = hashlib.sha256((parent.path / "step_000008.bin").read_bytes()).hexdigest()
     assert (facts["parent"], facts["step"], facts["sha256"]) == ("parent", 8, sha256)
-    assert facts["settings"] == {"optimizer.lr": "1e-3", "seed": "9"}
+    assert facts["settings"] == {"optimizer.lr": 1e-3, "seed": 9}, "values keep their type"
     assert not fork.state.exists()
     assert train_here(fork, {12: ask_stop}) is Exit.TERMINATED
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from tests.integration.terminal import Terminal, needs_tmux
 from tests.tiny import make_tiny_run, strict_json, write_paragraphs
+from tests.waiting import wait_for
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import holder_of, process_start_time
@@ -27,10 +27,7 @@ def run(tmp_path: Path) -> Iterator[RunDirectory]:
     holder = holder_of(run.lock)
     if holder and holder.pid:
         os.kill(holder.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 60
-        while process_start_time(holder.pid) is not None:
-            assert time.monotonic() < deadline, "the trainer is still there"
-            os.sched_yield()
+        wait_for(lambda: process_start_time(holder.pid) is None, "the trainer's end")
 
 
 def to_review(terminal: Terminal, run: RunDirectory) -> None:
@@ -76,10 +73,10 @@ def test_pivot_from_the_wizard_to_the_first_step_of_the_new_phase(
     terminal.wait_for("s", "that came too quickly")
     assert run.settings.read_bytes() == before
     assert not run.pivot.exists(), "a paste confirms nothing"
-    enter_until(terminal, "✓ 1 requested")
+    terminal.enter_until("s", "✓ 1 requested")
     terminal.wait_for("s", "✓ 6 resumed in the new phase")
     terminal.wait_for("s", "the pivot is over")
-    enter_until(terminal, "● training")
+    terminal.enter_until("s", "● training")
     terminal.wait_for("s", "phase 2")
     journal = read_pivot(run.phase_archive(1) / "pivot.json")
     assert journal is not None
@@ -94,17 +91,6 @@ def test_pivot_from_the_wizard_to_the_first_step_of_the_new_phase(
     terminal.wait_for("s", "ended 0")
     steps = [record["step"] for record in strict_json(run.loss)]
     assert steps == list(range(1, len(steps) + 1))
-
-
-def enter_until(terminal: Terminal, fact: str) -> None:
-    """Enter again and again: each that comes in the quiet puts it off no longer than that."""
-    deadline = time.monotonic() + 60
-    while fact not in terminal.screen("s"):
-        assert time.monotonic() < deadline, terminal.screen("s")
-        terminal.press("s", "Enter")
-        waited = time.monotonic() + 1.5
-        while time.monotonic() < waited and fact not in terminal.screen("s"):
-            os.sched_yield()
 
 
 def test_console_killed_in_a_pivot_is_followed_by_one_that_offers_to_continue(
@@ -122,7 +108,7 @@ def test_console_killed_in_a_pivot_is_followed_by_one_that_offers_to_continue(
     terminal.press("s", "Enter")
     terminal.wait_for("s", "type the name, then Enter")
     terminal.press("s", "v", "3")
-    enter_until(terminal, "✓ 1 requested")
+    terminal.enter_until("s", "✓ 1 requested")
     terminal.wait_for("s", "waiting for the checkpoint of step 500,000")
     terminal.kill("s")
     terminal.console("s", run.path)

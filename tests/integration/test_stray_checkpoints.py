@@ -17,7 +17,6 @@ from console.pivot.driver import PivotDriver
 from console.pivot.plan import Plan, make_plan
 from console.process.launch import LaunchedTrainer, launch_trainer
 from console.process.presence import presence_of
-from tests.console.conftest import wait_for
 from tests.tiny import (
     Crashed,
     ask_checkpoint,
@@ -28,6 +27,7 @@ from tests.tiny import (
     train_here,
     write_paragraphs,
 )
+from tests.waiting import wait_for
 from trainer.loop import Training
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX, checkpoint_name
 from trainer.rundir.config.policy_change import load_policy_file

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from tests.integration.terminal import Terminal, needs_tmux
 from tests.tiny import make_tiny_run, strict_json
+from tests.waiting import wait_for
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import holder_of, process_start_time
 from trainer.rundir.records.record_file import RecordTail
@@ -33,10 +33,7 @@ def run(tmp_path: Path) -> Iterator[RunDirectory]:
 
 
 def wait_until_gone(pid: int) -> None:
-    deadline = time.monotonic() + 60
-    while process_start_time(pid) is not None:
-        assert time.monotonic() < deadline, f"process {pid} is still there"
-        os.sched_yield()
+    wait_for(lambda: process_start_time(pid) is None, f"the end of process {pid}")
 
 
 def trainer_pid(run: RunDirectory) -> int:
@@ -58,10 +55,7 @@ def n_records(run: RunDirectory) -> int:
 def assert_goes_on(run: RunDirectory, pid: int) -> None:
     """The same trainer makes steps."""
     before = n_records(run)
-    deadline = time.monotonic() + 60
-    while n_records(run) < before + 5:
-        assert time.monotonic() < deadline, "training stands still"
-        os.sched_yield()
+    wait_for(lambda: n_records(run) >= before + 5, "five more steps")
     assert trainer_pid(run) == pid
 
 

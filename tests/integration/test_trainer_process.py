@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.tiny import ROOT, make_tiny_run, start_trainer, strict_json
+from tests.waiting import comes_true
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import LOCK_VARIABLE, TrainerLock, holder_of
@@ -37,12 +37,10 @@ def start() -> Iterator[Start]:
 
 
 def wait_until(fact: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait for an observable fact; the trainer's end before it is a failure."""
-    deadline = time.monotonic() + 60
-    while not fact():
-        if process.poll() is not None or time.monotonic() > deadline:
-            pytest.fail(f"exit {process.returncode} before the fact:\n{log.read_text()}")
-        os.sched_yield()
+    """Wait for an observable fact that stays; the trainer's end before it is a failure."""
+    comes_true(lambda: fact() or process.poll() is not None, 60)
+    if not fact():
+        pytest.fail(f"exit {process.returncode} before the fact:\n{log.read_text()}")
 
 
 def state_of(run: RunDirectory) -> State:

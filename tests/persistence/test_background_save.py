@@ -1,7 +1,6 @@
 """Saves in the background: the file holds the state of its step, whatever comes meanwhile."""
 
 import errno
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.waiting import wait_for
 from trainer.engine.parameters import FlatParameters, as_memoryview
 from trainer.engine.snapshot import LiveSnapshot
 from trainer.persistence.background_save import Saver
@@ -95,8 +95,7 @@ def start_update(saver: Saver, parameters: FlatParameters) -> threading.Thread:
     thread.start()
     snapshot = saver._snapshot
     assert isinstance(snapshot, LiveSnapshot)
-    while not snapshot._turnstile.locked():
-        os.sched_yield()
+    wait_for(snapshot._turnstile.locked, "the update at the turnstile")
     return thread
 
 

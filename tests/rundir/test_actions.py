@@ -1,3 +1,4 @@
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -65,3 +66,8 @@ def test_a_user_without_a_name_is_told_by_number(
     monkeypatch.setattr("getpass.getuser", nameless)
     log_action(tmp_path / "actions.jsonl", "stop", "sent")
     assert _lines(tmp_path / "actions.jsonl")[0]["user"] == str(os.getuid())
+
+
+def test_an_outcome_that_names_undecodable_bytes_is_logged_spelled_out(tmp_path: Path) -> None:
+    log_action(tmp_path / "actions.jsonl", "pivot", "\udcff: no pivot", ok=False)
+    assert json.loads((tmp_path / "actions.jsonl").read_text())["outcome"] == "\\xff: no pivot"

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rundir.faulty_os import recorded_os
+from trainer.rundir.memory import Memory
 from trainer.rundir.state import (
     DOING,
     ENDED,
@@ -36,6 +37,7 @@ FULL = State(
     zombies=(Zombie(arm="gone", pulls=3, weight=0.5, reason="no such file"),),
     replay=Replay(first_step=5, last_step=9, proven=2, differing=1),
     last_save=Save(step=6, cause="signal", ok=True, bytes=68, seconds=0.25, t=1.5e9, requests=1),
+    memory=Memory(peak_bytes=7, total_bytes=8, boot_id="b", oom_kills={"/proc/vmstat": 1}),
     alarms=("disk full",),
     notes=("tail repaired", "text changed"),
     exit_code=143,

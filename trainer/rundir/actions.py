@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from trainer.rundir.names import told
 from trainer.rundir.reading import open_regular
 
 
@@ -23,7 +24,7 @@ def log_action(path: Path, action: str, outcome: str, **facts: Any) -> None:
         "user": _user(),
         "host": socket.gethostname(),
         "action": action,
-        "outcome": outcome,
+        "outcome": told(outcome, keep_newlines=True),
         **facts,
     }
     fd = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follows_links=False)

@@ -60,8 +60,8 @@ class Fork:
     """`reflink`, `hard link` or `copy`."""
     t: float
     """Wall clock, seconds."""
-    settings: Mapping[str, str]
-    """What `--set` changed."""
+    settings: Mapping[str, Any]
+    """What `--set` changed, each value as `run.toml` has it."""
     lineage: tuple[Base, ...]
     """This fork's base, then that of its parent if that is a fork, and so on."""
 
@@ -225,7 +225,7 @@ def _fill(
         bytes=base.n_bytes,
         cloned_by=cloned_by,
         t=t,
-        settings=settings,
+        settings={name: _value(value) for name, value in settings.items()},
         lineage=(Base(parent=run.name, step=base.step, sha256=sha256), *_lineage(run)),
     )
     write_atomic(fork.fork, orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2) + b"\n")

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import orjson
 
 from trainer.rundir.atomic import write_atomic
+from trainer.rundir.memory import Memory
 from trainer.rundir.reading import read_file
 
 DOING = (
@@ -115,6 +116,8 @@ class State:
     zombies: tuple[Zombie, ...] = ()
     replay: Replay | None = None
     last_save: Save | None = None
+    memory: Memory | None = None
+    """For who finds the trainer killed."""
     alarms: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """Things to know about this start that are no alarm: a repaired tail, a changed setting."""

@@ -21,6 +21,7 @@ from console.ui.screens.framed import put
 from console.ui.screens.guarded import GuardedScreen
 from console.ui.theme import ACCENT, AMBER, DIM, GOOD
 from console.ui.widgets.header_lines import state_content
+from console.ui.widgets.in_sight import TOO_SMALL, is_seen
 from console.ui.widgets.text import foreign
 from console.view.glance import Glance
 from console.view.run_view import RunView
@@ -47,6 +48,9 @@ _STOPPING = _Stage((Choice.DETACH_NOW,), "Stopping")
 
 class QuitDialog(GuardedScreen):
     """Quiet at first and after each change of stage."""
+
+    # Textual declares it as an instance variable.
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.QUIT)
 
@@ -95,7 +99,11 @@ class QuitDialog(GuardedScreen):
         self.dismiss()
 
     def action_choose(self) -> None:
-        """Do what is marked."""
+        """Do what is marked, if it can be seen."""
+        lines = self._choice_lines()
+        if not is_seen(self.query_one("#quit-choices"), lines, 2 * self.cursor):
+            self.notify(TOO_SMALL, severity="warning", markup=False)
+            return
         choice = self._stage.choices[self.cursor]
         if choice is Choice.CANCEL:
             self.dismiss()
@@ -156,6 +164,10 @@ class QuitDialog(GuardedScreen):
         return Content("\n").join(lines)
 
     def _choices(self) -> Content:
+        return Content("\n").join(self._choice_lines())
+
+    def _choice_lines(self) -> list[Content]:
+        """Two lines a choice: what, and what it means."""
         is_open = self.guard.is_open
         lines = []
         for index, choice in enumerate(self._stage.choices):
@@ -164,7 +176,7 @@ class QuitDialog(GuardedScreen):
             style = DIM if not is_open else f"bold {ACCENT}" if is_marked else ""
             lines.append(Content.styled(text, style))
             lines.append(Content.styled(f"    {_EXPLAINED[choice]}", DIM))
-        return Content("\n").join(lines)
+        return lines
 
     def _hint(self) -> Content:
         if not self.guard.is_open:

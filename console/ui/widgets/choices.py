@@ -13,6 +13,9 @@ from textual.widgets import Static
 from console.operations.actions import Place
 from console.ui.keys import bindings_at
 from console.ui.theme import ACCENT, DIM
+from console.ui.widgets.in_sight import TOO_SMALL, is_seen
+
+_MARKED = "▸"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,18 +76,27 @@ class Choices(Static, can_focus=True):
             self.cursor = (self.cursor + by) % len(self._offered)
 
     def action_choose(self) -> None:
-        """Choose what is marked."""
-        if self._offered:
+        """Choose what is marked, if it can be seen."""
+        if not self._offered:
+            return
+        lines = self._lines()
+        at = next(at for at, line in enumerate(lines) if line.plain.startswith(_MARKED))
+        if is_seen(self, lines, at):
             self.post_message(self.Chosen(self, self.marked))
+        else:
+            self.notify(TOO_SMALL, severity="warning", markup=False)
 
-    def _draw(self) -> None:
+    def _lines(self) -> list[Content]:
         lines = []
         for index, choice in enumerate(self._offered):
             is_marked = index == self.cursor
             style = f"bold {ACCENT}" if is_marked and self.has_focus else ""
-            lines.append(Content.styled(f"{'▸' if is_marked else ' '} {choice.text}", style))
+            lines.append(Content.styled(f"{_MARKED if is_marked else ' '} {choice.text}", style))
             if choice.explained:
                 lines.append(Content.styled(f"    {choice.explained}", DIM))
-        content = Content("\n").join(lines)
+        return lines
+
+    def _draw(self) -> None:
+        content = Content("\n").join(self._lines())
         if not (isinstance(self.content, Content) and self.content.is_same(content)):
             self.update(content)

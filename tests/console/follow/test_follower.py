@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from console.follow.follower import Clock, Follower, reasons_to_look
 from console.operations.operations import Operations
 from console.view.run_view import Audit, RequestStage, RunView, Severity
-from tests.console.conftest import Start, wait_for
+from tests.console.conftest import Start
+from tests.waiting import wait_for
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import Holder, TrainerLock
 from trainer.rundir.records.record_file import RecordArray

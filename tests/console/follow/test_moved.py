@@ -15,8 +15,9 @@ from console.operations.operations import Operations
 from console.pivot.driver import PivotDriver, PivotHaltedError
 from console.ui import farewell
 from console.verbs.status import exit_code_of
-from tests.console.conftest import Start, wait_for
+from tests.console.conftest import Start
 from tests.tiny import ROOT
+from tests.waiting import wait_for
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
 

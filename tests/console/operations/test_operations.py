@@ -13,7 +13,8 @@ from console.process.launch import LaunchedTrainer
 from console.process.presence import Liveness, Presence, presence_of
 from console.process.signals import Ask
 from console.view.run_view import RequestStage
-from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
+from tests.console.conftest import SCRIPTED_TRAINER, Start
+from tests.waiting import wait_for
 from trainer.rundir.checkpoints.checkpoint import checkpoint_bytes, checkpoint_name
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.cli import main
-from console.operations.systemd_unit import stop_seconds, unit_name, unit_text
+from console.operations.systemd_unit import linger_words, stop_seconds, unit_name, unit_text
 from tests.tiny import make_tiny_run
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
@@ -60,6 +60,31 @@ def test_verb_prints_the_unit_and_where_it_goes(
     assert f'"-P" "-m" "trainer" "{run.path}"' in printed.out
     assert "/etc/systemd/system/andrea-run.service" in printed.err
     assert "trainer.restart" not in printed.err
+
+
+def test_service_of_the_user_tells_of_linger_and_of_the_system_does_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    assert main(["service", str(run.path)]) == 0
+    assert "linger" in capsys.readouterr().err
+    assert main(["service", str(run.path), "--system"]) == 0
+    assert "linger" not in capsys.readouterr().err
+
+
+def test_linger_is_looked_up_where_systemd_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "ann")
+    enable = "first: loginctl enable-linger ann"
+    assert f"where it is to run, {enable}" in linger_words(root=tmp_path)
+    (tmp_path / "run/systemd/system").mkdir(parents=True)
+    assert linger_words(root=tmp_path).startswith("ann does not linger: it would end at the logout")
+    assert linger_words(root=tmp_path).endswith(enable)
+    flags = tmp_path / "var/lib/systemd/linger"
+    flags.mkdir(parents=True)
+    (flags / "ann").touch()
+    assert linger_words(root=tmp_path).startswith("ann lingers")
 
 
 def test_service_tells_of_the_console_that_restarts_too(

@@ -23,8 +23,9 @@ from console.process.launch import LaunchedTrainer, launch_trainer
 from console.process.presence import presence_of
 from console.view.run_view import RunView, Severity, Status
 from tests.console import fixed_run
-from tests.console.conftest import SCRIPTED_TRAINER, wait_for
+from tests.console.conftest import SCRIPTED_TRAINER
 from tests.tiny import make_tiny_run, start_trainer, strict_json, write_paragraphs
+from tests.waiting import wait_for
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.policy_change import Bounds, PolicyChange

@@ -14,8 +14,9 @@ import pytest
 from console.process.launch import LaunchedTrainer, exit_words, launch_trainer
 from console.process.presence import Liveness, presence_of
 from console.process.signals import Ask, NotSentError, send
-from tests.console.conftest import SCRIPTED_TRAINER, Start, wait_for
+from tests.console.conftest import SCRIPTED_TRAINER, Start
 from tests.tiny import ROOT
+from tests.waiting import wait_for
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock, identity_of
 from trainer.rundir.outcomes import LockedError

@@ -222,8 +222,33 @@ async def test_q_enter_stops_shows_the_save_and_leaves_with_the_last_words() -> 
         await stage.until(lambda: stage.app._exit, "the end")
     assert stage.app.return_value == (
         "andrea-120m: stopped at step 113,943; step_113943.bin, 1.44 GB\n"
-        "resume with: andrea-console runs/v3"
+        "resume with: andrea-console runs/v3 --launch"
     )
+
+
+@pytest.mark.parametrize("size", [(20, 5), (80, 4), (14, 6)], ids=str)
+async def test_a_choice_that_can_not_be_seen_is_not_made(size: tuple[int, int]) -> None:
+    async with Stage().opened(*size) as stage:
+        await stage.pilot.press("q")
+        stage.hands.monotonic += QUIET
+        await stage.pilot.press("down", "up", "enter")
+        assert isinstance(stage.app.screen, QuitDialog)
+        assert "too small to show what would be chosen" in stage.toasts()[-1]
+        await stage.resize(80, 24)
+        stage.hands.monotonic += QUIET
+        await stage.pilot.press("escape")
+        assert "Leave this run?" not in stage.text()
+    assert stage.operations.calls == []
+
+
+@pytest.mark.parametrize("height", [11, 15, 16, 24])
+async def test_a_low_terminal_shows_the_whole_quit_dialog(height: int) -> None:
+    async with Stage().opened(80, height) as stage:
+        await stage.pilot.press("q")
+        stage.hands.monotonic += QUIET
+        await stage.pilot.press("down", "down", "enter")
+        assert not isinstance(stage.app.screen, QuitDialog), "Cancel was in sight"
+    assert stage.operations.calls == []
 
 
 async def test_a_double_enter_doesnt_also_leave_while_it_stops() -> None:

@@ -114,3 +114,8 @@ def test_text_explains_a_step_before_the_historys_end() -> None:
 )
 def test_exit_codes(view: RunView, code: int) -> None:
     assert exit_code_of(view) == code
+
+
+def test_json_spells_out_what_is_no_utf8_in_the_runs_name() -> None:
+    document = as_json(replace(VIEW, name="\udcff"))
+    assert orjson.loads(orjson.dumps(document))["run"] == "\\xff"

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from console.formatting import moment
 from console.view.loss_history import History
 from console.view.run_view import LossPoint, Mark, MarkKind
 from trainer.rundir.records.loss_record import LossRecord, read_loss_records
@@ -36,6 +37,34 @@ def test_restarts_and_phases_are_marked_where_they_begin() -> None:
         Mark(step=4, kind=MarkKind.RESTART, label="start 3"),
         Mark(step=4, kind=MarkKind.PHASE, label="phase 2"),
     )
+
+
+def test_a_step_that_stood_still_leaves_a_mark_with_when_and_how_long() -> None:
+    usual = [record(step, ms=100.0, t=1000.0 + step) for step in range(1, 20)]
+    stopped = record(20, ms=61_000.0, t=1080.0)
+    history = folded(*usual, stopped, record(21, ms=100.0, t=1081.0))
+    label = f"still 1 min, {moment(1019.0)}"
+    assert history.marks == (Mark(step=20, kind=MarkKind.STALL, label=label),)
+    at_once = History()
+    at_once.add([*usual, stopped])
+    assert at_once.marks == history.marks
+
+
+def test_a_long_gap_between_two_steps_of_one_attempt_is_marked() -> None:
+    usual = [record(step, ms=100.0, t=1000.0 + step) for step in range(1, 20)]
+    history = folded(*usual, record(20, ms=100.0, t=1420.1))
+    (mark,) = history.marks
+    assert (mark.step, mark.kind, mark.label[:11]) == (20, MarkKind.STALL, "still 6 min")
+
+
+def test_slow_steps_audits_and_restarts_are_no_stalls() -> None:
+    slow = [record(step, ms=60_000.0, t=60.0 * step) for step in range(1, 20)]
+    assert not folded(*slow).marks
+    audited = [record(step, ms=100.0, t=1000.0 + step) for step in range(1, 20)]
+    assert not folded(*audited, record(20, ms=100.0, t=1319.0)).marks
+    restarted = folded(*audited, record(20, attempt=2, ms=90_000.0, t=5000.0))
+    assert [mark.kind for mark in restarted.marks] == [MarkKind.RESTART]
+    assert not folded(record(1), record(2, ms=40_000.0), record(3, t=1.0)).marks
 
 
 def test_a_row_of_losses_that_are_no_numbers_is_one_mark_and_a_replay_takes_it_back() -> None:

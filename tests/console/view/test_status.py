@@ -10,6 +10,7 @@ from console.process.presence import Liveness, Presence
 from console.view.run_view import Severity
 from console.view.status import Evidence, status_of
 from trainer.rundir.lock import Holder
+from trainer.rundir.memory import Memory
 from trainer.rundir.outcomes import EXIT_WORDS
 from trainer.rundir.state import State
 
@@ -127,6 +128,36 @@ def test_a_child_that_was_killed_says_by_what_in_the_words_of_one_only_watched()
     assert detail == words.format("killed by SIGKILL")
     assert told(NOBODY, State(doing="training"))[1] == words.format("killed?")
     assert told(NOBODY, None, child_exit=exit_code)[1].startswith("killed by SIGKILL; last good")
+
+
+MEMORY = Memory(peak_bytes=12 * 10**9, total_bytes=16 * 10**9, oom_kills={"/proc/vmstat": 0})
+
+
+@pytest.mark.parametrize("child_exit", [None, -9, 137])
+@pytest.mark.parametrize(
+    ("kills", "how"),
+    [
+        (
+            {"/sys/fs/cgroup/a/memory.events": 1, "/proc/vmstat": 1},
+            "killed by the kernel: out of memory, it had 12.0 GB at most",
+        ),
+        (
+            {"/proc/vmstat": 2},
+            "{}, probably by the kernel: it killed for want of memory then, it had 12.0 GB at most",
+        ),
+        (
+            {},
+            "{}, it had 12.0 GB at most of 16.0 GB; the kernel counts no kill for want of memory",
+        ),
+    ],
+)
+def test_a_kill_is_told_with_what_the_kernel_counts_and_the_memory_last_seen(
+    child_exit: int | None, kills: dict[str, int], how: str
+) -> None:
+    state = State(doing="training", memory=MEMORY)
+    _, detail, _ = told(NOBODY, state, child_exit=child_exit, kills=kills)
+    how = how.format("killed?" if child_exit is None else "killed by SIGKILL")
+    assert detail == f"the trainer vanished while training ({how}); last good checkpoint: step 100"
 
 
 def test_a_child_that_refused_to_start_says_why_from_its_log() -> None:

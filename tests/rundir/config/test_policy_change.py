@@ -1,5 +1,6 @@
 """A policy file is merged by name, and its mistakes are named by file and key."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,11 @@ def test_tokens_are_judged_by_the_other_sources(tmp_path: Path) -> None:
     (run.tokens / "torn" / "index.json").write_text('{"text_')
     (tmp_path / "a.txt").write_text("x" * 1500)
     assert measure_source(run, SourceSettings(path="a.txt")).tokens == 500
+
+
+def test_a_policy_file_of_2_gb_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.touch()
+    os.truncate(path, 2 << 30)
+    with pytest.raises(SettingsError, match=r"policy\.toml: can't be read: .*2,147,483,648 bytes"):
+        load_policy_file(path)

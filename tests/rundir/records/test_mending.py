@@ -95,6 +95,11 @@ def test_a_torn_end_is_no_fault_of_the_layout(cut: int) -> None:
     assert wrong_with(WHOLE[:cut] + b"\0" * 40) == ""
 
 
+def test_an_append_that_a_power_cut_took_from_under_the_next_one_is_torn() -> None:
+    lost = len(b',\n{"step":4}')
+    assert wrong_with(WHOLE + b"\0" * (lost - 3) + b',\n{"step":5}\n]\n') == ""
+
+
 def test_an_array_written_by_python_or_jq_in_lines_is_taken_as_it_is(path: Path) -> None:
     path.write_text("[" + ",\n".join(map(json.dumps, RECORDS)) + "]\n")
     assert mend(path) is None

@@ -26,6 +26,7 @@ from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import is_utf_8, shown
 from trainer.rundir.outcomes import SettingsError, SourceError
+from trainer.rundir.reading import read_file
 from trainer.rundir.sources.documents import PYTHON, look_at_files, naming
 from trainer.rundir.sources.matching import never
 from trainer.rundir.sources.prepared import holds_prepared_text, read_index, token_folder
@@ -60,7 +61,7 @@ def load_policy_file(path: Path) -> PolicyChange:
     Raises `SettingsError` that names the file and the key.
     """
     try:
-        written = tomllib.loads(path.read_text(encoding="utf-8"))
+        written = tomllib.loads(read_file(path).decode())
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: not valid TOML: {error}") from error
     except (OSError, UnicodeDecodeError) as error:

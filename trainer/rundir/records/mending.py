@@ -85,13 +85,16 @@ def _wrong_line(data: bytes) -> str:
         return "is no array: it does not begin with a bracket"
     if end and not (data.startswith(b"[") and parse_json(data[:end] + b"]") is not None):
         return "is no array: its records stand without brackets or commas"
-    lines = [*data.split(b"\n"), b""]
-    n_read = data[:end].count(b"\n") + 1 if end else int(lines[0].strip() == b"[")
-    line, rest = lines[n_read], lines[n_read + 1 :]
-    is_followed = any(each.rstrip(b", \r").endswith(b"}") for each in rest)
-    if n_read and (b"\0" in line or not is_followed):
+    lines = data.split(b"\n")
+    first = data[:end].count(b"\n") + 1 if end else 0
+    # brackets alone are no record, and no fault: an append that was lost leaves them in the middle
+    number, line = next(
+        (each for each in enumerate(lines[first:], first + 1) if each[1].strip(b"[], \r")),
+        (0, b""),
+    )
+    is_followed = any(each.rstrip(b", \r").endswith(b"}") for each in lines[number:])
+    if data.startswith(b"[") and (b"\0" in line or not is_followed):
         return ""  # torn by a crash
-    number = n_read + 1
     return f"line {number} is no record in strict JSON: {_reason(line)}"
 
 

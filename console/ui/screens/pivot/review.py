@@ -19,6 +19,7 @@ from console.ui.screens.framed import put
 from console.ui.screens.pivot.step import Step, wrapped
 from console.ui.theme import AMBER, DIM, GOOD, RED
 from console.ui.widgets.fields import ConfirmField
+from console.ui.widgets.in_sight import TOO_SMALL, is_seen
 from console.ui.widgets.line_view import LineView
 from console.ui.widgets.text import foreign
 from console.view.run_view import RunView
@@ -52,10 +53,7 @@ class Review(Step):
 
     def compose(self) -> ComposeResult:
         yield LineView(id="pivot-plan")
-        label = Content.assemble(
-            "To do it, type the run's name, ", (foreign(self._run_name), "bold")
-        )
-        yield Static(label, id="pivot-confirm-label", markup=False)
+        yield Static(self._label(), id="pivot-confirm-label", markup=False)
         yield ConfirmField(id="pivot-confirm", placeholder="the run's name")
         yield Static(id="pivot-confirm-problem", markup=False)
 
@@ -105,9 +103,15 @@ class Review(Step):
             self._say(_TOO_QUICK)
         elif event.value != self._run_name:
             self._say(f"that is not the run's name: nothing is done without {self._run_name}")
+        elif not is_seen(self.query_one("#pivot-confirm-label"), [self._label()], 0):
+            self.notify(TOO_SMALL, severity="warning", markup=False)
         elif self._plan is not None:
             self._guard.close()
             self.post_message(self.Confirmed(self._plan))
+
+    def _label(self) -> Content:
+        name = foreign(self._run_name)
+        return Content.assemble("To do it, type the run's name, ", (name, "bold"))
 
     def _say(self, problem: str) -> None:
         content = Content.styled(f" {foreign(problem)} ", AMBER) if problem else Content()

@@ -64,6 +64,16 @@ async def test_only_the_marked_deletion_deletes_and_the_result_is_told() -> None
     assert stage.operations.calls == ["preview", "thin"]
 
 
+async def test_a_deletion_that_can_not_be_seen_is_not_made() -> None:
+    async with Stage().opened() as stage:
+        await open_dialog(stage)
+        await stage.resize(40, 6)
+        await stage.pilot.press("down", "enter")
+        assert isinstance(stage.app.screen, ThinDialog)
+        assert "too small to show what would be chosen" in stage.toasts()[-1]
+    assert stage.operations.calls == ["preview"]
+
+
 async def test_keys_typed_ahead_of_the_dialog_answer_nothing() -> None:
     async with Stage().opened() as stage:
         stage.operations.plan = plan_of(3)

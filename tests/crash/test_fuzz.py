@@ -1,0 +1,81 @@
+"""The fuzzer of run directories can fail; `python -m tests.crash.fuzz` runs it."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.crash.fuzz.acts import Act
+from tests.crash.fuzz.cases import Arena, Case
+from tests.crash.workload import make_small_run
+from trainer.rundir.layout import RunDirectory
+
+
+def raises(act: Act, run: Path) -> int:
+    raise ValueError("planted")
+
+
+def hangs(act: Act, run: Path) -> int:
+    while True:
+        time.sleep(1)
+
+
+def writes_beside(act: Act, run: Path) -> int:
+    (run.parent / "other" / "run.toml").write_text("")
+    return 0
+
+
+def ends_oddly(act: Act, run: Path) -> int:
+    return 77
+
+
+def says_control_characters(act: Act, run: Path) -> int:
+    print("\x1b[2J", file=sys.stderr)
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("planted", "kind"),
+    [
+        (raises, "traceback"),
+        (hangs, "hang"),
+        (writes_beside, "outside"),
+        (ends_oddly, "exit code"),
+        (says_control_characters, "control characters"),
+    ],
+)
+def test_a_planted_fault_is_found(
+    planted: Callable[[Act, Path], int], kind: str, tmp_path: Path
+) -> None:
+    assert kind in {wrong.kind for wrong in tried(planted, tmp_path).wrong}
+
+
+def test_what_is_not_strict_json_is_found(tmp_path: Path) -> None:
+    def says_nan(act: Act, run: Path) -> int:
+        print('{"loss": NaN}' if act.is_json else "")
+        return 0
+
+    arena = arena_in(tmp_path)
+    cases = [arena.try_case(1, number, says_nan) for number in range(12)]
+    for case in cases:
+        kinds = {wrong.kind for wrong in case.wrong}
+        assert ("JSON" in kinds) is ("--json" in case.command)
+    assert any("--json" in case.command for case in cases)
+
+
+def test_a_case_is_the_same_by_its_seed_and_number(tmp_path: Path) -> None:
+    first, again = (tried(ends_oddly, tmp_path) for _ in range(2))
+    assert (first.command, first.mutations) == (again.command, again.mutations)
+
+
+def tried(planted: Callable[[Act, Path], int], folder: Path) -> Case:
+    return arena_in(folder).try_case(0, 0, planted)
+
+
+def arena_in(folder: Path) -> Arena:
+    run = RunDirectory(folder / "bases" / "finished")
+    if not run.path.exists():
+        make_small_run(run.path)
+    return Arena(folder=folder / "arena", bases={"finished": run}, limit_seconds=3.0)
