@@ -21,6 +21,7 @@ from trainer.rundir.config.policy_change import PolicyChange, apply_change, chec
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import is_utf_8, shown
 from trainer.rundir.outcomes import HistoryError, SettingsError
 from trainer.rundir.pivot.journal import HoldMode, refuse_if_half_done, request_pivot
 from trainer.rundir.pivot.stages import archive, commit, hold, restart, retire
@@ -147,8 +148,11 @@ def _value(text: str) -> Any:
 
 def _free_sibling(run: RunDirectory, name: str) -> RunDirectory:
     if not name or Path(name).name != name or name.startswith("."):
-        raise SettingsError(f"{name!r}: a fork lies beside its parent: give a plain name")
+        raise SettingsError(f"{shown(name)}: a fork lies beside its parent: give a plain name")
     path = run.path.resolve().with_name(name)
+    for named in (run.path.resolve(), path):
+        if not is_utf_8(named):
+            raise SettingsError(f"{shown(named)}: is no UTF-8, as fork.json has to be; rename it")
     if path.exists():
         raise SettingsError(f"{path}: is there already; give the fork another name")
     return RunDirectory(path)

@@ -57,6 +57,15 @@ def quoted(path: Path | str) -> str:
     return f"$'{''.join(spelled)}'"
 
 
+def is_utf_8(path: Path | str) -> bool:
+    """Whether TOML and JSON can hold the name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _spaces(character: str) -> str:
     if character == "\t":
         return "    "

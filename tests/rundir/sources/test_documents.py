@@ -233,12 +233,24 @@ def _tar() -> bytes:
 @pytest.mark.parametrize(
     ("name", "data", "kind"),
     [
-        ("a.txt", gzip.compress(b"text " * 99), "gzip.*unpack it"),
-        ("a.txt", _tar(), "a tar archive.*unpack it"),
-        ("a.txt", b"PAR1" + b"plain pages " * 900 + b"PAR1", "a Parquet file.*JSON lines"),
-        ("a.txt", b"PK\x03\x04" + b"stored text " * 900, "a zip archive.*unpack it"),
-        ("a.txt", b"%PDF-1.4\n" + b"1 0 obj " * 900, "a PDF.*pdftotext"),
-        ("a.jsonl", gzip.compress(b'{"text": "a"}\n' * 99), "gzip.*unpack it"),
+        pytest.param("a.txt", gzip.compress(b"text " * 99), "gzip.*unpack it", id="gzip"),
+        pytest.param("a.txt", _tar(), "a tar archive.*unpack it", id="tar"),
+        pytest.param(
+            "a.txt",
+            b"PAR1" + b"plain pages " * 900 + b"PAR1",
+            "a Parquet file.*JSON lines",
+            id="Parquet",
+        ),
+        pytest.param(
+            "a.txt", b"PK\x03\x04" + b"stored text " * 900, "a zip archive.*unpack it", id="zip"
+        ),
+        pytest.param("a.txt", b"%PDF-1.4\n" + b"1 0 obj " * 900, "a PDF.*pdftotext", id="PDF"),
+        pytest.param(
+            "a.jsonl",
+            gzip.compress(b'{"text": "a"}\n' * 99),
+            "gzip.*unpack it",
+            id="gzip as JSON lines",
+        ),
     ],
 )
 def test_file_of_another_kind_under_the_name_of_a_text_is_refused_by_its_content(

@@ -12,6 +12,7 @@ from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
 from trainer.rundir.config.run_toml import load_settings, render_new_run
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import is_utf_8, shown
 from trainer.rundir.outcomes import SettingsError, SourceError
 from trainer.rundir.sources.matching import Walk
 from trainer.rundir.sources.text_files import require_text
@@ -122,7 +123,9 @@ def _absolute(path: str) -> str:
 
 
 def _check_source(name: str, path: str) -> None:
-    source = f"--source {name}={path}"
+    source = f"--source {shown(name)}={shown(path)}"
+    if not is_utf_8(f"{Path.cwd()}{name}{path}"):
+        raise SettingsError(f"{source}: is no UTF-8, as run.toml has to be; name it by a pattern")
     if path.startswith("python:"):
         known = list(DEFAULT_SOURCES.values())
         if path not in known:

@@ -24,6 +24,7 @@ from trainer.rundir.config.run_toml import flat_settings, parse_settings
 from trainer.rundir.config.settings import Settings, SourceSettings
 from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import is_utf_8, shown
 from trainer.rundir.outcomes import SettingsError, SourceError
 from trainer.rundir.reading import read_file
 from trainer.rundir.sources.documents import PYTHON, look_at_files, naming
@@ -77,7 +78,10 @@ def anchored(source: SourceSettings, folder: Path) -> SourceSettings:
     """The source with a path that means the same from everywhere."""
     if source.path.startswith(PYTHON):
         return source
-    return replace(source, path=str(folder.absolute() / Path(source.path).expanduser()))
+    path = folder.absolute() / Path(source.path).expanduser()
+    if not is_utf_8(path):
+        raise SettingsError(f"{shown(path)}: is no UTF-8, as run.toml has to be; rename it")
+    return replace(source, path=str(path))
 
 
 def apply_change(text: str, change: PolicyChange) -> str:
