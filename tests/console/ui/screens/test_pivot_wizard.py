@@ -91,7 +91,7 @@ def policy(stage: Stage) -> Policy:
 async def test_journey_through_all_five_steps(run: RunDirectory) -> None:
     async with wizard(run) as stage:
         await to_policy(stage)
-        assert "28.4 %" in stage.text(), "today's probability"
+        await stage.until(lambda: "28.4 %" in stage.text(), "today's probability")
         await stage.pilot.press("right", "0", ".", "5", "tab")
         await stage.pilot.press(*"too many books", "ctrl+right")
         await stage.settle("At the next boundary: step 114,000, in about 9 min")
