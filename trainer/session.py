@@ -4,6 +4,7 @@ Imported only after signals, arguments, lock and settings are settled: it loads 
 """
 
 import os
+from contextlib import ExitStack
 from functools import partial
 
 from trainer.continuity import compare_environment
@@ -113,6 +114,28 @@ def _open(
     history = LossHistory(
         run.loss, step, checkpoints=inventory.checkpoints, rules=RULES[settings.rules]
     )
+    with ExitStack() as opened:
+        opened.callback(history.close)
+        training = _open_around(
+            run, settings, before, reporter, signals, history=history, newest=newest, opened=opened
+        )
+        opened.pop_all()  # closed at the training's end from here on
+    return training
+
+
+def _open_around(
+    run: RunDirectory,
+    settings: Settings,
+    before: State | None,
+    reporter: Reporter,
+    signals: Signals,
+    *,
+    history: LossHistory,
+    newest: Checkpoint | None,
+    opened: ExitStack,
+) -> Training:
+    """All that stands on the history; `opened` takes what is to be closed if this fails."""
+    step = history.step
     _tell_repair(reporter, history.repair)
     # A start that only proves records anew leaves no record of its own: the state counts it.
     attempt = max(history.attempt, before.attempt + 1 if before else 1)
@@ -131,6 +154,7 @@ def _open(
         reporter=reporter,
         skips_audit=lambda: signals.wants_stop_at_once,
     )
+    opened.callback(checkpointer.close)
     _tell_repair(reporter, checkpointer.repair)
     training = Training(
         settings=settings,

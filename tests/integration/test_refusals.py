@@ -1,5 +1,6 @@
 """What a start refuses, or tells loudly: what it proves must not be lost by the refusal."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from tests.tiny import ask_stop, make_tiny_run, strict_json, timeless, train_her
 from trainer.cli import first_state, main
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit, HistoryError, SettingsError
+from trainer.rundir.outcomes import Exit, HistoryError, RunError, SettingsError
 from trainer.rundir.state import State, read_state
 from trainer.signals import Signals
 
@@ -202,3 +203,11 @@ def test_only_source_without_text_and_tokens_is_an_error_that_names_its_file(
     (tmp_path / "run-only.jsonl").unlink()
     with pytest.raises(SettingsError, match=r"sources\.only.*run-only\.jsonl"):
         train_here(run)
+
+
+def test_a_start_that_is_refused_half_way_leaves_no_file_of_the_run_open(run: RunDirectory) -> None:
+    run.tokenizer.write_text("{}")  # found out when the history is open already
+    with pytest.raises(RunError):
+        train_here(run)
+    held = {os.readlink(fd) for fd in Path("/proc/self/fd").iterdir() if os.path.lexists(fd)}
+    assert not {name for name in held if name.startswith(str(run.path))}
