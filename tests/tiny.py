@@ -15,9 +15,9 @@ import torch
 
 import trainer.loop
 from trainer.cli import first_state, start
-from trainer.continuity import state_left_behind
 from trainer.loop import Training
 from trainer.persistence.reporter import Reporter
+from trainer.rundir.config.continuity import state_left_behind
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import Exit

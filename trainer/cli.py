@@ -9,36 +9,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainer import __version__
-from trainer.continuity import (
-    compare_digests,
-    compare_settings,
-    digests_of,
-    state_left_behind,
-)
 from trainer.persistence.hold import Hold
 from trainer.persistence.output import give_up_unwritten, print_line
 from trainer.persistence.reporter import Reporter
 from trainer.proxy.progress import is_work_left
+from trainer.rundir.config.continuity import state_left_behind
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.presets import PRESETS
-from trainer.rundir.config.run_toml import flat_settings, load_settings
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.config.settings import Settings
-from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.memory import memory_of_self
 from trainer.rundir.outcomes import (
     EXIT_WORDS,
     Exit,
-    HistoryError,
     RunError,
     SettingsError,
     after_word,
 )
-from trainer.rundir.pivot.journal import refuse_if_half_done
-from trainer.rundir.reading import strangers_in
-from trainer.rundir.sources.prepared import holds_prepared_text
+from trainer.rundir.start_checks import look_ahead, require_untouched
 from trainer.rundir.state import State
-from trainer.signals import Signals, StopRequested
+from trainer.signals import STOPPED_WHILE_STARTING, Signals, StopRequested
 
 _END = {
     Exit.FINISHED: "finished",
@@ -103,17 +94,10 @@ def _find_run(run: RunDirectory, preset: str | None) -> None:
     ensure_run(run.path, preset=preset)
 
 
-def _refuse_strangers(run: RunDirectory) -> None:
-    strangers = strangers_in(run)
-    if strangers:
-        raise HistoryError(f"{run.path}: {'; '.join(strangers)}; nothing was changed")
-
-
 def _live(hold: Hold, signals: Signals, until: int | None) -> Exit:
     """The whole life of a trainer that holds the run; its end is in the state, in words."""
     run = hold.run
-    _refuse_strangers(run)
-    refuse_if_half_done(run)
+    require_untouched(run)
     before = state_left_behind(run)
     reporter = Reporter(run.state, first_state(run, before))
     try:
@@ -169,42 +153,23 @@ def start(
 
     `hold`: looked at in each step. `until`: a step to end after, before the run's last.
     """
-    settings = load_settings(run.settings)
     try:
-        changes = _changes(run, settings, before, signals)
+        ahead = look_ahead(run, check=signals.stop_if_asked)
     except StopRequested:
+        reporter.now(reason=STOPPED_WHILE_STARTING)
         return signals.stop_exit or Exit.TERMINATED
+    for refusal in ahead.refusals:
+        raise refusal
+    settings = load_settings(run.settings)
     reporter.now(
         doing="starting",
         detail="loading torch",
         takes_signals=True,
         total_steps=settings.train.total_steps,
     )
-    for change in changes:
-        reporter.note(change)
+    for note in ahead.notes:
+        reporter.note(note)
     return _train(run, settings, before, reporter, signals, hold, until)
-
-
-def _changes(
-    run: RunDirectory, settings: Settings, before: State | None, signals: Signals
-) -> list[str]:
-    """What is another than at the last start, in words; `SettingsError` where it alters the run."""
-    now = flat_settings(settings)
-    known = recorded_environment(run, before)
-    if before is not None and before.settings:
-        return compare_settings(
-            before.settings,
-            now,
-            is_pivoted=before.phase != run.current_phase(),
-            is_same_text=lambda name: holds_prepared_text(
-                run, settings, name, text=known.texts.get(name, ""), check=signals.stop_if_asked
-            ),
-        )
-    compare_digests(known.settings, digests_of(now))
-    if not run.loss.exists():
-        return []
-    how = "compared with the newest audit's only" if known.settings else "not compared"
-    return [f"no .state.json of an earlier start: the settings could be {how}"]
 
 
 def _train(

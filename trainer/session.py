@@ -3,11 +3,9 @@
 Imported only after signals, arguments, lock and settings are settled: it loads torch.
 """
 
-import os
 from contextlib import ExitStack
 from functools import partial
 
-from trainer.continuity import compare_environment
 from trainer.engine.device import place
 from trainer.engine.engine import Engine
 from trainer.loop import Training, train, view
@@ -17,8 +15,9 @@ from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
 from trainer.persistence.source_watch import GOES_ON_PREPARED, SourceWatch, text_alarm
 from trainer.proxy.feed import Feed, open_feed
-from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
-from trainer.rundir.checkpoints.coverage import own_checkpoints, require_history
+from trainer.rundir.checkpoints.checkpoint import Checkpoint
+from trainer.rundir.checkpoints.coverage import own_checkpoints
+from trainer.rundir.config.continuity import compare_environment
 from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.run_toml import flat_settings
 from trainer.rundir.config.settings import Settings
@@ -31,7 +30,7 @@ from trainer.rundir.pivot.journal import hold_wanted
 from trainer.rundir.records.record_file import Repair, without_collector
 from trainer.rundir.sources.prepared import Drift
 from trainer.rundir.state import ENDED, State
-from trainer.signals import Signals, StopRequested
+from trainer.signals import STOPPED_WHILE_STARTING, Signals, StopRequested
 
 
 def run_trainer(
@@ -53,7 +52,7 @@ def run_trainer(
         with without_collector():
             training = _open(run, settings, before, reporter, signals)
     except StopRequested:
-        reporter.now(reason="stopped while starting; nothing was trained, nothing to save")
+        reporter.now(reason=STOPPED_WHILE_STARTING)
         return signals.stop_exit or Exit.TERMINATED
     except OSError as error:
         what = f"{error.filename or run.path}: {error.strerror}"
@@ -106,10 +105,7 @@ def _open(
     inventory = own_checkpoints(run, settings.model.n_params)
     for skip in inventory.skipped:
         reporter.say(f"skipped {skip.path.name}: {skip.reason}")
-    require_history(run, inventory)
     newest = inventory.newest
-    if not newest or newest.step < settings.train.total_steps:
-        _require_room(run, settings)
     step = newest.step if newest else 0
     history = LossHistory(
         run.loss, step, checkpoints=inventory.checkpoints, rules=RULES[settings.rules]
@@ -192,18 +188,6 @@ def _tell_losses(
     if newest is None and n_again >= settings.checkpoint.every:
         reporter.alarm(
             NO_CHECKPOINT_ALARM, f"all {n_again:,} steps of the history are trained again"
-        )
-
-
-def _require_room(run: RunDirectory, settings: Settings) -> None:
-    """Raise `SaveError` where not even one checkpoint would fit: before days are trained."""
-    disk = os.statvfs(run.path)
-    free_bytes = disk.f_bavail * disk.f_frsize
-    needed_bytes = checkpoint_bytes(settings.model.n_params)
-    if free_bytes < needed_bytes:
-        raise SaveError(
-            f"{run.path}: {free_bytes:,} bytes are free, a checkpoint takes {needed_bytes:,}:"
-            " make room (andrea-console thin), then start again; nothing was changed"
         )
 
 

@@ -24,6 +24,7 @@ from console.view.disk_forecast import Room
 from console.view.fork_marks import ForkBook
 from console.view.log_tail import LogTail
 from console.view.loss_history import History
+from console.view.next_start import NextStartBook
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.view.pivots import PivotBook
 from console.view.run_view import MOVED, RunView, Severity, Status
@@ -31,7 +32,6 @@ from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
 from trainer.rundir.memory import kills_since
-from trainer.rundir.reading import strangers_in
 from trainer.rundir.records.loss_record import read_loss_records
 from trainer.rundir.records.record_file import RecordTail
 from trainer.rundir.state import ENDED, Save, State, read_state
@@ -83,6 +83,7 @@ class Follower:
         self._log = LogTail(run.log)
         self._pivots = PivotBook(run)
         self._forks = ForkBook(run)
+        self._next_start = NextStartBook(run)
         self._idle = IdleWatch()
         self._last: RunView | None = None
         self.doubt_seconds = 0.0
@@ -109,15 +110,16 @@ class Follower:
             return self._lost_view(lost)
         # The lock before the state: a trainer that ends in between has told its end by then.
         presence = presence_of(self.run)
-        settings, mistake = self._settings.look()
+        settings, _ = self._settings.look()
         state = self._state.look()
         self._log.look()
         self._list_checkpoints(settings, state)
         self._pivots.look()
-        self._read_history()  # last: a child may be at it still
+        self._read_history()  # after the checkpoints: a child may be at it still
+        self._look_ahead()
         facts = self._with_idle_time(self._facts(presence, settings, state))
-        notes = (self.opening_note, self.watching_note, self._pivots.warning, mistake)
-        view = reduce(replace(facts, notes=self._notes(*notes)))
+        notes = (self.opening_note, self.watching_note, self._pivots.warning)
+        view = reduce(replace(facts, notes=self._notes(*notes, *self._next_start.notes)))
         self._last = replace(view, request=self._operations.requests.look(_seen(view, state)))
         return self._last
 
@@ -191,6 +193,14 @@ class Follower:
         if is_changed or has_new_audits or has_saved:
             self._checkpoints.join(self._audits.by_checkpoint, save)
 
+    def _look_ahead(self) -> None:
+        self._next_start.look(
+            self._clock.monotonic(),
+            inventory=self._checkpoints.inventory,
+            steps=self.series.view().step if self._is_complete else None,
+            is_foreign=bool(self._operations.command),
+        )
+
     def _facts(self, presence: Presence, settings: Settings | None, state: State | None) -> Facts:
         history = self._history
         launched = self._operations.launched
@@ -220,7 +230,7 @@ class Follower:
             checkpoints=self._checkpoints.rows,
             checkpoint_bytes=self._checkpoints.total_bytes,
             skipped=self._checkpoints.skipped,
-            strangers=tuple(strangers_in(self.run)),
+            refusals=self._next_start.refusals,
             free_bytes=free_bytes,
             free_inodes=free_inodes,
             log_tail=self._log.lines,

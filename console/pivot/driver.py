@@ -30,7 +30,7 @@ from trainer.rundir.checkpoints.coverage import own_checkpoints, require_history
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.leftovers import remove_leftovers
 from trainer.rundir.lock import TrainerLock
-from trainer.rundir.outcomes import Exit, LockedError, RunError
+from trainer.rundir.outcomes import Exit, LockedError, RunError, SourceError
 from trainer.rundir.pivot.journal import (
     HoldMode,
     Pivot,
@@ -50,6 +50,7 @@ from trainer.rundir.pivot.stages import (
     roll_back,
 )
 from trainer.rundir.records.newest_records import last_record
+from trainer.rundir.start_checks import look_ahead
 from trainer.rundir.state import read_state
 
 POLL_SECONDS = 0.1
@@ -80,6 +81,7 @@ class PivotDriver:
         base = self._base_as_it_is(plan.mode)
         self._refuse_at_the_end(plan.mode, base)
         require_as_planned(self.run, plan)
+        self._require_next_start()
         pivot = request_pivot(
             self.run,
             plan.new_text,
@@ -187,6 +189,13 @@ class PivotDriver:
                 f"the next boundary, step {formatting.steps(boundary)}, is the end of the run;"
                 " a pivot can only be held after the step under way (--now)"
             )
+
+    def _require_next_start(self) -> None:
+        """Raise what the start would refuse that a pivot ends in, but for what it may mend."""
+        ahead = look_ahead(self.run, is_foreign=self._is_foreign(), reads_text=False)
+        for refusal in ahead.refusals:
+            if not isinstance(refusal, SourceError):
+                raise refusal
 
     def _wait_until_held(self, pivot: Pivot) -> Iterator[Progress]:
         every, is_foreign = load_settings(self.run.settings).checkpoint.every, self._is_foreign()

@@ -91,14 +91,22 @@ def check_preconditions(run: RunDirectory, view: RunView, threshold: float) -> t
 
     `threshold` is `audit.threshold`.
     """
-    checks = (_pending(run), _trainer(view), _steps_left(view), _newest(view, threshold))
-    return (*checks, _disk(view), _zombies(view))
+    checks = (_pending(run), _trainer(view), _next_start(view), _steps_left(view))
+    return (*checks, _newest(view, threshold), _disk(view), _zombies(view))
 
 
 def _pending(run: RunDirectory) -> Check:
     if not run.pivot.exists():
         return Check(ok=True, what="no pivot is under way")
     return Check(ok=False, what="a pivot is under way", mend=how_to_go_on(run))
+
+
+def _next_start(view: RunView) -> Check:
+    """A pivot ends in a start. Its plan looks after the sources: it may remove one that is gone."""
+    refusals = [refusal.what for refusal in view.refusals if not refusal.is_of_source]
+    if refusals:
+        return Check(ok=False, what="the next start would refuse", mend="; ".join(refusals))
+    return Check(ok=True, what="the run would start again")
 
 
 def _trainer(view: RunView) -> Check:

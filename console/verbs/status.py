@@ -19,8 +19,11 @@ _SECOND_LOOK_SECONDS = 60.0
 
 
 def exit_code_of(view: RunView) -> int:
-    """0 healthy, 1 needs attention (stalled, failed, an alarm), 3 not running."""
-    if view.status.severity is Severity.BAD:
+    """0 healthy, 1 needs attention (stalled, failed, an alarm), 3 not running.
+
+    Of the alarms of a run that has ended only those count that would hold up its next start.
+    """
+    if view.status.severity is Severity.BAD or view.refusals:
         return NEEDS_ATTENTION
     if not view.is_running:
         return NOT_RUNNING

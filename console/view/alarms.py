@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from console import formatting
 from console.view.disk_forecast import Room
-from console.view.run_view import Audit, LossPoint
+from console.view.run_view import Audit, LossPoint, Refusal
 from trainer.rundir.checkpoints.checkpoint import Skipped
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.state import State
@@ -39,15 +39,15 @@ def alarms_of(
     audits: Sequence[Audit],
     room: Room,
     skipped: Sequence[Skipped],
-    strangers: Sequence[str] = (),
+    refusals: Sequence[Refusal] = (),
     progress: Progress | None,
 ) -> tuple[str, ...]:
     """The trainer's own alarms, then the console's; `audits` are this phase's by step,
-    `strangers` what stands in the place of the run's files.
+    `refusals` what the next start would refuse.
     """
     found = [
         *_told(state),
-        *strangers,
+        *(f"the next start would refuse: {refusal.what}" for refusal in refusals),
         _nonfinite(last),
         _gate(settings, audits),
         *(_behind(progress) if progress is not None else ()),

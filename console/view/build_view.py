@@ -8,7 +8,7 @@ from console.process.presence import Presence
 from console.view.alarms import Progress, alarms_of
 from console.view.disk_forecast import Room, coarse, full_in_seconds, steps_until_full
 from console.view.pace import UNKNOWN_PACE, Pace, eta_seconds, patience_seconds
-from console.view.run_view import ArmRow, Audit, CheckpointRow, LossPoint, Mark, RunView
+from console.view.run_view import ArmRow, Audit, CheckpointRow, LossPoint, Mark, Refusal, RunView
 from console.view.status import Evidence, doing_of, status_of
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX, Skipped, checkpoint_bytes
 from trainer.rundir.config.settings import Settings
@@ -48,8 +48,8 @@ class Facts:
     checkpoints: tuple[CheckpointRow, ...] = ()
     checkpoint_bytes: int = 0
     skipped: tuple[Skipped, ...] = ()
-    strangers: tuple[str, ...] = ()
-    """What stands in the place of files of the run, in words."""
+    refusals: tuple[Refusal, ...] = ()
+    """What the next start would refuse."""
     free_bytes: int | None = None
     free_inodes: int | None = None
     log_tail: tuple[str, ...] = ()
@@ -105,9 +105,10 @@ def reduce(facts: Facts) -> RunView:
             audits=facts.phase_audits,
             room=room,
             skipped=facts.skipped,
-            strangers=facts.strangers,
+            refusals=facts.refusals,
             progress=_progress_of(facts, step),
         ),
+        refusals=facts.refusals,
         replay=state.replay,
         last_save=state.last_save,
         marks=facts.marks,

@@ -30,7 +30,8 @@ class CheckpointBook:
         """Whole files of the model's size, of whichever run they are."""
         self._skipped: dict[str, Skipped] = {}
         self._causes: dict[str, str] = {}
-        self._found = Inventory(checkpoints=(), skipped=())
+        self.inventory = Inventory(checkpoints=(), skipped=())
+        """As of the last look."""
         self.rows: tuple[CheckpointRow, ...] = ()
         """By ascending step; the same object until a checkpoint or its audit changes."""
         self.skipped: tuple[Skipped, ...] = ()
@@ -42,8 +43,8 @@ class CheckpointBook:
         `n_params` is the model's, `None` if the settings can't be read.
         """
         self._list(n_params)
-        before, self._found = self._found, self._judge()
-        return before != self._found
+        before, self.inventory = self.inventory, self._judge()
+        return before != self.inventory
 
     def _list(self, n_params: int | None) -> None:
         if n_params != self._n_params:
@@ -84,10 +85,10 @@ class CheckpointBook:
         """Make the rows anew."""
         if last_save is not None and last_save.ok:
             self._causes[checkpoint_name(last_save.step)] = last_save.cause
-        found = self._found.checkpoints
+        found = self.inventory.checkpoints
         rows = tuple(self._row(checkpoint, audits) for checkpoint in found)
         self.rows = self.rows if rows == self.rows else rows  # why one is skipped may differ alone
-        self.skipped = self._found.skipped
+        self.skipped = self.inventory.skipped
         self.total_bytes = sum(checkpoint.n_bytes for checkpoint in found)
 
     def _row(self, checkpoint: Checkpoint, audits: Mapping[str, Audit]) -> CheckpointRow:

@@ -134,6 +134,15 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why the next start would not begin, for a person."""
+
+    what: str
+    is_of_source: bool = False
+    """A pivot may mend it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
     """All that is known at one moment."""
 
@@ -168,6 +177,8 @@ class RunView:
     full_in_seconds: float | None = None
     """When the disk will be full at this pace; `None`: not in sight or unknown."""
     alarms: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    """What the next start would refuse; each is an alarm, too."""
     replay: Replay | None = None
     last_save: Save | None = None
     request: Request | None = None

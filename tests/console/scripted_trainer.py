@@ -22,7 +22,7 @@ from trainer.rundir.checkpoints.checkpoint import (
     checkpoint_name,
     list_checkpoints,
 )
-from trainer.rundir.config.run_toml import load_settings
+from trainer.rundir.config.run_toml import flat_settings, load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import EXIT_WORDS, LockedError
@@ -39,6 +39,7 @@ class ScriptedTrainer:
         self.run = run
         self.options = options
         settings = load_settings(run.settings)
+        self.settings = flat_settings(settings)
         self.n_params = settings.model.n_params
         self.every = options.every or settings.checkpoint.every
         self.total_steps = options.total_steps or settings.train.total_steps
@@ -179,6 +180,7 @@ class ScriptedTrainer:
             step=self.step,
             total_steps=self.total_steps,
             attempt=self.attempt,
+            settings=self.settings,
             arms={"stdlib-docs": ArmState(pulls=self.step, ema_reward=0.5, weight=1.0)},
             last_save=self.last_save,
             exit_code=exit_code,

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiny import ask_stop, make_tiny_run, strict_json, timeless, train_here
+from tests.tiny import (
+    ask_stop,
+    make_tiny_run,
+    strict_json,
+    timeless,
+    train_here,
+    write_paragraphs,
+)
 from trainer.cli import first_state, main
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
@@ -206,7 +213,9 @@ def test_only_source_without_text_and_tokens_is_an_error_that_names_its_file(
 
 
 def test_a_start_that_is_refused_half_way_leaves_the_history_closed(run: RunDirectory) -> None:
-    run.tokenizer.write_text("{}")  # found out when the history is open already
+    shutil.rmtree(run.tokens)
+    other = run.path.parent / "run-large.jsonl"
+    write_paragraphs(other, "other", 300)  # found out when the history is open already
     with pytest.raises(RunError):
         train_here(run)
     held = {str(fd.readlink()) for fd in Path("/proc/self/fd").iterdir() if os.path.lexists(fd)}

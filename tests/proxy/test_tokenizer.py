@@ -14,11 +14,11 @@ from trainer.proxy.tokenizer import (
     SEPARATOR,
     SEPARATOR_ID,
     TextTokenizer,
-    TokenizerError,
     load_tokenizer,
     make_tokenizer,
 )
 from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.environment import TokenizerError
 
 Sources = Mapping[str, SourceSettings]
 

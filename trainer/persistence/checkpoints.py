@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from trainer.continuity import digests_of
 from trainer.engine.engine import Engine
 from trainer.persistence.background_save import Saver
 from trainer.persistence.loss_history import LossHistory
@@ -22,6 +21,7 @@ from trainer.rundir.checkpoints.checkpoint import (
 )
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.thinning import plan_of, thin
+from trainer.rundir.config.continuity import digests_of
 from trainer.rundir.config.run_toml import flat_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory

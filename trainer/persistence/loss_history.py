@@ -2,15 +2,14 @@
 
 import dataclasses
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from trainer.rundir.checkpoints.checkpoint import Checkpoint
-from trainer.rundir.checkpoints.coverage import how_to_go_on
+from trainer.rundir.checkpoints.coverage import require_steps
 from trainer.rundir.checkpoints.thinning import nonfinite_steps
 from trainer.rundir.config.rules import RULES, Rules
-from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.loss_record import LossRecord, canonical_losses, read_loss_records
 from trainer.rundir.records.record_file import Mended, Record, RecordArray, load_records
 from trainer.rundir.state import Replay
@@ -41,7 +40,7 @@ class LossHistory:
         """
         loaded = load_records(path, read_loss_records)
         steps, records = canonical_losses(loaded.records)
-        _check_covers(path, steps, step, checkpoints)
+        require_steps(path, steps, step, checkpoints)
         self._array = RecordArray(path, loaded)
         self.repair = self._array.repair
         self.attempt = 1 + max({record.attempt or 0 for record in loaded.records}, default=0)
@@ -125,23 +124,6 @@ class LossHistory:
 
     def close(self) -> None:
         self._array.close()
-
-
-def _check_covers(
-    path: Path, steps: Sequence[int], step: int, checkpoints: Sequence[Checkpoint]
-) -> None:
-    """Raise `HistoryError` unless the ascending `steps` hold all from 1 to `step`."""
-    if bisect_right(steps, step) - bisect_left(steps, 1) == step:
-        return
-    known = set(steps)
-    missing = [number for number in range(1, step + 1) if number not in known]
-    covered = [checkpoint for checkpoint in checkpoints if checkpoint.step < missing[0]]
-    newer = checkpoints[len(covered) :]
-    raise HistoryError(
-        f"{path}: the newest checkpoint is of step {step:,}, but the history has no record"
-        f" of step {missing[0]:,} ({len(missing):,} missing); restore it from a backup."
-        + how_to_go_on(covered, newer)
-    )
 
 
 def _same(written: float | None, value: float) -> bool:

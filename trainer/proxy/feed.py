@@ -13,10 +13,10 @@ from trainer.proxy.bandit import Bandit
 from trainer.proxy.batches import count_rows, draw_rows, require_rows, rows_given
 from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
-from trainer.proxy.tokenizer import TextTokenizer, TokenizerError, lost_tokenizer, make_tokenizer
+from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
 from trainer.rundir.config.settings import Settings, SourceSettings
-from trainer.rundir.environment import Environment
+from trainer.rundir.environment import Environment, TokenizerError, lost_tokenizer
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, SourceError
 from trainer.rundir.records.loss_record import LossRecord

@@ -15,8 +15,7 @@ from trainer.proxy.progress import Progress, interruptible
 from trainer.proxy.randomness import derive_uniform
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.config.settings import SourceSettings
-from trainer.rundir.names import shown
-from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.environment import TokenizerError, lost_tokenizer, require_tokenizer
 from trainer.rundir.reading import TOKENIZER_BYTES, read_file
 from trainer.rundir.sources.documents import naming, read_documents
 
@@ -34,15 +33,6 @@ PIECE_CHARACTERS = 8192
 _TRAINING = "training the tokenizer"
 _SAMPLED = 0.9
 """How far that is when the text is read."""
-
-_PUT_BACK = (
-    "put the file back (from a backup, or a fork of this run): other token ids would be noise to"
-    " weights that have learned these"
-)
-
-
-class TokenizerError(SettingsError):
-    """`tokenizer.json` can't be used with this run's settings."""
 
 
 class TextTokenizer:
@@ -122,17 +112,8 @@ def make_tokenizer(
             raise TokenizerError(f"{lost_tokenizer(path)} (sha256 {made} instead of {wanted})")
         write_atomic(path, data)
     tokenizer = load_tokenizer(path, vocab_size=vocab_size)
-    if wanted and tokenizer.sha256 != wanted:
-        raise TokenizerError(
-            f"{shown(path)}: is not the one that this run was trained with (sha256"
-            f" {tokenizer.sha256} instead of {wanted}); {_PUT_BACK}"
-        )
+    require_tokenizer(path, tokenizer.sha256, wanted)
     return tokenizer
-
-
-def lost_tokenizer(path: Path) -> str:
-    """What is said of a lost one that the sources don't give again."""
-    return f"{shown(path)}: is gone, and its sources don't give the same again: {_PUT_BACK}"
 
 
 def _train(

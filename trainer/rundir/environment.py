@@ -6,12 +6,14 @@ The audits outlive `.state.json`, and are kept through pivots.
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import orjson
 
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.names import shown
+from trainer.rundir.outcomes import HistoryError, SettingsError
 from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_file import load_records
 from trainer.rundir.records.record_lines import Record
@@ -20,6 +22,30 @@ from trainer.rundir.state import State, tolerant
 
 TEXT_OF = "text of "
 """Before a source's name, in the environment that `.state.json` tells."""
+
+
+_PUT_BACK = (
+    "put the file back (from a backup, or a fork of this run): other token ids would be noise to"
+    " weights that have learned these"
+)
+
+
+class TokenizerError(SettingsError):
+    """`tokenizer.json` can't be used with this run's settings."""
+
+
+def lost_tokenizer(path: Path) -> str:
+    """What is said of a lost one that the sources don't give again."""
+    return f"{shown(path)}: is gone, and its sources don't give the same again: {_PUT_BACK}"
+
+
+def require_tokenizer(path: Path, sha256: str, wanted: str) -> None:
+    """Raise `TokenizerError` for another one than a history was trained with; any if empty."""
+    if wanted and sha256 != wanted:
+        raise TokenizerError(
+            f"{shown(path)}: is not the one that this run was trained with (sha256"
+            f" {sha256} instead of {wanted}); {_PUT_BACK}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,12 +22,13 @@ from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import is_utf_8, shown
-from trainer.rundir.outcomes import HistoryError, SettingsError
+from trainer.rundir.outcomes import HistoryError, SettingsError, SourceError
 from trainer.rundir.pivot.journal import HoldMode, refuse_if_half_done, request_pivot
 from trainer.rundir.pivot.stages import archive, commit, hold, restart, retire
 from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_file import Record, RecordArray, canonical, load_records
 from trainer.rundir.sources.documents import PYTHON
+from trainer.rundir.start_checks import look_ahead
 
 _FIXED = {
     "model": "is part of the weights' shape",
@@ -88,6 +89,8 @@ def make_fork(
     refuse_if_half_done(run)
     fork = _free_sibling(run, name)
     phase = _phase_after(run, step)
+    if phase == run.current_phase():
+        _require_own_settings(run)
     text = set_settings(_settings_text(run, phase), settings)
     base = _checkpoint(run, step, parse_settings(text))
     staging = RunDirectory(fork.path.with_name(f".{name}.partial"))
@@ -105,6 +108,16 @@ def make_fork(
         raise
     sync_directory(fork.path.parent)
     return fork
+
+
+def _require_own_settings(run: RunDirectory) -> None:
+    """Raise `SettingsError` where the parent would not start with its own settings any more.
+
+    The fork would take them over, and has no start before it to compare them with.
+    """
+    for refusal in look_ahead(run, reads_text=False).refusals:
+        if isinstance(refusal, SettingsError) and not isinstance(refusal, SourceError):
+            raise refusal
 
 
 def set_settings(text: str, values: Mapping[str, str]) -> str:

@@ -20,10 +20,20 @@ def remove_leftovers(run: RunDirectory) -> list[str]:
     process keeps its own; one whose pid now belongs to another process stays until a later call.
     Raises `OSError`.
     """
-    names = sorted(path.name for path in run.path.iterdir() if _is_left(path))
+    names = _leftovers(run)
     for name in names:
         (run.path / name).unlink(missing_ok=True)
     return names
+
+
+def leftover_bytes(run: RunDirectory) -> int:
+    """Size of what a start removes first; of a save under way, what is reserved for it."""
+    found = (run.path / name for name in _leftovers(run))
+    return sum(path.lstat().st_size for path in found if path.exists())
+
+
+def _leftovers(run: RunDirectory) -> list[str]:
+    return sorted(path.name for path in run.path.iterdir() if _is_left(path))
 
 
 def _is_left(path: Path) -> bool:

@@ -12,9 +12,13 @@ and come out otherwise, the file's last record is of an earlier step than some b
 tells how far the history goes now, and never falls behind the checkpoint that was resumed from.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from trainer.rundir.checkpoints.checkpoint import (
     INT32_MAX,
@@ -29,6 +33,9 @@ from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.records.newest_records import last_record, opening
 from trainer.rundir.records.record_fields import step_of
 from trainer.rundir.records.record_file import load_records
+
+Steps = Sequence[int] | npt.NDArray[np.int64]
+"""Ascending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +94,24 @@ def require_history(run: RunDirectory, inventory: Inventory) -> None:
     if lost := what_history_lost(run, inventory):
         load_records(run.loss)  # says more of a file that is laid out in another way
         raise HistoryError(f"{run.loss}: {lost}")
+
+
+def require_steps(path: Path, steps: Steps, step: int, checkpoints: Sequence[Checkpoint]) -> None:
+    """Raise `HistoryError` unless the ascending `steps` of the history hold all from 1 to `step`.
+
+    With the newest of the `checkpoints` (by ascending step) that they do cover.
+    """
+    if bisect_right(steps, step) - bisect_left(steps, 1) == step:
+        return
+    known = set(steps)
+    missing = [number for number in range(1, step + 1) if number not in known]
+    covered = [checkpoint for checkpoint in checkpoints if checkpoint.step < missing[0]]
+    newer = checkpoints[len(covered) :]
+    raise HistoryError(
+        f"{path}: the newest checkpoint is of step {step:,}, but the history has no record"
+        f" of step {missing[0]:,} ({len(missing):,} missing); restore it from a backup."
+        + how_to_go_on(covered, newer)
+    )
 
 
 def what_history_lost(run: RunDirectory, inventory: Inventory) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trainer.rundir.atomic import create_exclusively
 from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
-from trainer.rundir.config.run_toml import load_settings, render_new_run
+from trainer.rundir.config.run_toml import LOST_SETTINGS, load_settings, render_new_run
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import is_utf_8, shown
@@ -76,10 +76,7 @@ def _check_empty(run: RunDirectory) -> None:
     if not run.path.is_dir():
         return
     if run.loss.exists() or next(run.path.glob("step_*.bin"), None):
-        raise SettingsError(
-            f"{run.settings}: is missing from a run that was trained; bring it back from a backup"
-            " (.state.json and archive/ hold the settings too)"
-        )
+        raise SettingsError(f"{run.settings}: {LOST_SETTINGS}")
     own = {run.log.name, run.actions.name, run.lock.name}
     is_empty = all(path.name in own or _is_partial(path) for path in run.path.iterdir())
     if not is_empty and not run.settings.exists():

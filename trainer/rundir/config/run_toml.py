@@ -12,11 +12,18 @@ import orjson
 from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
 from trainer.rundir.config.rules import NEWEST_RULES, RULES
 from trainer.rundir.config.settings import ArmPolicy, Settings, SourceSettings
+from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import quoted, shown
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.reading import read_file
 
 T = TypeVar("T")
+
+LOST_SETTINGS = (
+    "is missing from a run that was trained; bring it back from a backup (.state.json and archive/"
+    " hold the settings too)"
+)
+"""Said of a run.toml."""
 
 
 def load_settings(path: Path) -> Settings:
@@ -24,7 +31,9 @@ def load_settings(path: Path) -> Settings:
     try:
         text = read_file(path).decode()
     except FileNotFoundError:
-        msg = f"{shown(path)}: not there; `andrea-console {quoted(path.parent)}` makes a new run"
+        new = f"not there; `andrea-console {quoted(path.parent)}` makes a new run"
+        is_trained = RunDirectory(path.parent).loss.exists()
+        msg = f"{shown(path)}: {LOST_SETTINGS if is_trained else new}"
         raise SettingsError(msg) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: can't be read: {error}") from error

@@ -11,7 +11,7 @@ from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.directory import with_names
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError
-from trainer.rundir.sources.matching import Matched, match_files, never
+from trainer.rundir.sources.matching import Matched, Walk, match_files, never
 from trainer.rundir.sources.stdlib_text import READERS, stdlib_documents
 from trainer.rundir.sources.text_files import read_file_documents, require_text
 
@@ -106,7 +106,7 @@ def look_at_files(
         return SourceFiles(stamp=_stamp(source, _stdlib_name(source.path)))
     matched = find_files(source, base, check)
     facts, stamped = [], []
-    is_relative = not Path(source.path).expanduser().is_absolute()
+    is_relative = not _expanded(source).is_absolute()
     for path in matched.files:
         check()
         try:
@@ -127,7 +127,7 @@ def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = n
     Raises:
         SourceError: there is none.
     """
-    relative = Path(source.path).expanduser()
+    relative = _expanded(source)
     path = base / relative
     try:
         is_file, is_folder = path.is_file(), path.is_dir()
@@ -143,6 +143,30 @@ def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = n
         unread = "".join(f"; the folder {shown(f)} can't be read" for f in matched.unreadable[:3])
         raise SourceError(f"{shown(path)}: no such file; check the path or the glob{unread}")
     return matched
+
+
+def has_files(source: SourceSettings, base: Path, check: Callable[[], None] = never) -> bool:
+    """Whether there is a file of the source: no further one is looked for.
+
+    Raises `SourceError` for a path that names no place.
+    """
+    if source.path.startswith(PYTHON):
+        return source.path.removeprefix(PYTHON) in READERS
+    relative = _expanded(source)
+    return (
+        next(Walk(check).files(base, str(relative)), None) is not None
+        or (base / relative).is_file()
+    )
+
+
+def _expanded(source: SourceSettings) -> Path:
+    """The path with a home for its `~`; raises `SourceError` for one that none can be."""
+    if "\0" in source.path:
+        raise SourceError(f"{shown(source.path)}: holds a NUL, as no path can")
+    try:
+        return Path(source.path).expanduser()
+    except RuntimeError as error:
+        raise SourceError(f"{shown(source.path)}: there is no such user") from error
 
 
 def _read_any(

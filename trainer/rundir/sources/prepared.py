@@ -166,20 +166,30 @@ def holds_prepared_text(
     name: str,
     *,
     text: str = "",
+    reads: bool = True,
     check: Callable[[], None] = never,
 ) -> bool:
     """Whether a source's path leads to the text that its tokens were made of.
 
-    `text`: its fingerprint, or the first digits, if known. Nothing to compare with is no.
+    `text`: its fingerprint, or the first digits, if known. Nothing to compare with is no. What
+    only reading the text would tell is yes, unless `reads`.
     """
     folder = token_folder(run.tokens, name)
     index = read_index(folder, text)
     source, characters = settings.sources[name], piece_characters(settings)
     if index is not None:
-        drift = drift_of(source, run.path, folder, index, piece_characters=characters, check=check)
+        drift = drift_of(
+            source,
+            run.path,
+            folder,
+            index,
+            piece_characters=characters,
+            check=check,
+            reads=reads,
+        )
         return drift.is_same
-    if not text:
-        return False
+    if not text or not reads:
+        return bool(text)
     documents = read_documents(
         source, run.path, piece_characters=characters, check=check, is_checked=False
     )

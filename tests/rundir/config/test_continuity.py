@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.tiny import ask_stop, make_tiny_run, train_here
-from trainer.continuity import compare_environment, compare_settings
+from trainer.rundir.config.continuity import compare_environment, compare_settings
 from trainer.rundir.config.run_toml import flat_settings, parse_settings
 from trainer.rundir.outcomes import Exit, SettingsError
 from trainer.rundir.state import State, read_state

@@ -41,6 +41,18 @@ def state_left_behind(run: RunDirectory) -> State | None:
     return None if archived is None else replace(archived, arms={}, zombies=())
 
 
+def is_of_phase_before(run: RunDirectory, state: State) -> bool:
+    """Whether the state's settings are those of the phase that a pivot ended.
+
+    They stay in the state until training begins, and so does a start that was given up leave them.
+    """
+    phases = run.archived_phases()
+    if state.phase != run.current_phase():
+        return True
+    archived = read_state(phases[-1][1] / run.state.name) if phases else None
+    return archived is not None and archived.settings == state.settings
+
+
 def compare_settings(
     before: Mapping[str, Any],
     now: Mapping[str, Any],
@@ -63,7 +75,7 @@ def compare_settings(
     told, altering = [], []
     for name, text in changes:
         source = _whose_path(name)
-        if source and name in before and is_same_text(source):
+        if source and name in before and name in now and is_same_text(source):
             told.append(f"the same text under another path: {text}")
         elif name.startswith(_ALTERING):
             altering.append(text)

@@ -1,0 +1,201 @@
+"""Would a trainer start again? One answer for the one that starts and for whoever asks before.
+
+Asking changes nothing. Who holds the lock is not asked: whoever starts takes it, and that tells.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from trainer.rundir.checkpoints.checkpoint import Inventory, checkpoint_bytes
+from trainer.rundir.checkpoints.cloning import digest_of
+from trainer.rundir.checkpoints.coverage import (
+    Steps,
+    own_checkpoints,
+    require_history,
+    require_steps,
+)
+from trainer.rundir.config.continuity import (
+    compare_digests,
+    compare_settings,
+    digests_of,
+    is_of_phase_before,
+    state_left_behind,
+)
+from trainer.rundir.config.run_toml import flat_settings, load_settings
+from trainer.rundir.config.settings import Settings
+from trainer.rundir.environment import Environment, recorded_environment, require_tokenizer
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.leftovers import leftover_bytes
+from trainer.rundir.names import shown
+from trainer.rundir.outcomes import HistoryError, RunError, SaveError, SettingsError
+from trainer.rundir.pivot.journal import refuse_if_half_done
+from trainer.rundir.reading import strangers_in
+from trainer.rundir.records.newest_records import last_record
+from trainer.rundir.records.record_file import load_records
+from trainer.rundir.sources.documents import has_files, look_at_files, naming
+from trainer.rundir.sources.matching import never
+from trainer.rundir.sources.prepared import holds_prepared_text, read_index, token_folder
+from trainer.rundir.state import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStart:
+    """What a start would come upon."""
+
+    refusals: tuple[RunError, ...] = ()
+    """Each reason to refuse, with its exit code, in the order in which they are found."""
+    notes: tuple[str, ...] = ()
+    """What it would only tell."""
+
+
+def require_untouched(run: RunDirectory) -> None:
+    """Raise `HistoryError` or `SettingsError` where a trainer may not even write its state."""
+    if strangers := strangers_in(run):
+        raise HistoryError(f"{run.path}: {'; '.join(strangers)}; nothing was changed")
+    refuse_if_half_done(run)
+
+
+def look_ahead(
+    run: RunDirectory,
+    *,
+    inventory: Inventory | None = None,
+    steps: Steps | None = None,
+    is_foreign: bool = False,
+    reads_text: bool = True,
+    check: Callable[[], None] = never,
+) -> NextStart:
+    """What a start would refuse and tell, as far as that is known without torch.
+
+    `inventory` and `steps`: the checkpoints, and the history's ascending steps, where the caller
+    has read them; a start reads the whole history later. `is_foreign`: another engine is started;
+    only what the console refuses is asked. `reads_text`: else what only a source's text would
+    tell is taken to be alike. `check` is called meanwhile and may raise to give up.
+    """
+    refusals = _refused(partial(require_untouched, run))
+    try:
+        settings = load_settings(run.settings)
+    except SettingsError as error:
+        return NextStart(refusals=(*refusals, error))
+    if is_foreign or settings.trainer.command or any(strangers_in(run)):
+        return NextStart(refusals=tuple(refusals))
+    try:
+        listed = inventory or own_checkpoints(run, settings.model.n_params)
+    except OSError as error:
+        return NextStart(refusals=(*refusals, _unreadable(error)))
+    before = state_left_behind(run)
+    known = recorded_environment(run, before)
+    notes: list[str] = []
+    for ask in (
+        lambda: notes.extend(_changes(run, settings, before, known, reads_text, check)),
+        lambda: require_history(run, listed),
+        lambda: _require_steps(run, listed, steps),
+        lambda: notes.extend(_missing_audits(run, before, listed)),
+        lambda: _require_room(run, settings, listed),
+        lambda: notes.extend(_missing_tokenizer(run, known)),
+        lambda: _require_sources(run, settings, check),
+    ):
+        refusals += _refused(ask)
+    return NextStart(refusals=tuple(refusals), notes=tuple(notes))
+
+
+def _refused(ask: Callable[[], object]) -> list[RunError]:
+    try:
+        ask()
+    except RunError as error:
+        return [error]
+    except OSError as error:
+        return [_unreadable(error)]
+    return []
+
+
+def _unreadable(error: OSError) -> SaveError:
+    what = f"{shown(error.filename)}: {error.strerror}"
+    return SaveError(f"{what}: mend the disk, then start again; nothing was trained")
+
+
+def _changes(
+    run: RunDirectory,
+    settings: Settings,
+    before: State | None,
+    known: Environment,
+    reads_text: bool,
+    check: Callable[[], None],
+) -> list[str]:
+    """What is another than at the last start, in words; `SettingsError` where it alters the run."""
+    now = flat_settings(settings)
+    if before is not None and before.settings:
+        return compare_settings(
+            before.settings,
+            now,
+            is_pivoted=is_of_phase_before(run, before),
+            is_same_text=lambda name: holds_prepared_text(
+                run, settings, name, text=known.texts.get(name, ""), reads=reads_text, check=check
+            ),
+        )
+    compare_digests(known.settings, digests_of(now))
+    if not run.loss.exists():
+        return []
+    how = "be compared with the newest audit's only" if known.settings else "not be compared"
+    return [f"no {run.state.name} of an earlier start: the settings could {how}"]
+
+
+def _require_steps(run: RunDirectory, listed: Inventory, steps: Steps | None) -> None:
+    if listed.newest and steps is not None:
+        require_steps(run.loss, steps, listed.newest.step, listed.checkpoints)
+
+
+def _missing_audits(run: RunDirectory, before: State | None, listed: Inventory) -> list[str]:
+    """Raise `HistoryError` for audits that can't be read; those that are gone are only told."""
+    begins = before.phase_start_step if before and before.phase == run.current_phase() else 0
+    here = [found for found in listed.checkpoints if found.step > begins]
+    if load_records(run.samples).records or not here or (run.current_phase() > 1 and not begins):
+        return []
+    lost = "is empty" if run.samples.exists() else "is gone"
+    return [f"{run.samples.name} {lost}: the audits of this phase's checkpoints are lost"]
+
+
+def _require_room(run: RunDirectory, settings: Settings, listed: Inventory) -> None:
+    """Raise `SaveError` where not even one checkpoint would fit: before days are trained."""
+    if listed.newest and listed.newest.step >= settings.train.total_steps:
+        return
+    disk = os.statvfs(run.path)
+    free_bytes = disk.f_bavail * disk.f_frsize + leftover_bytes(run)
+    needed_bytes = checkpoint_bytes(settings.model.n_params)
+    if free_bytes < needed_bytes:
+        raise SaveError(
+            f"{run.path}: {free_bytes:,} bytes are free, a checkpoint takes {needed_bytes:,}:"
+            " make room (andrea-console thin), then start again; nothing was changed"
+        )
+
+
+def _missing_tokenizer(run: RunDirectory, known: Environment) -> list[str]:
+    """Raise `SettingsError` for another tokenizer; one that is gone may be made again."""
+    if not run.tokenizer.exists():
+        if not known.tokenizer:
+            return []
+        again = "the next start makes it again, if the sources still give the same"
+        return [f"{run.tokenizer.name} is gone: {again}"]
+    require_tokenizer(run.tokenizer, digest_of(run.tokenizer), known.tokenizer)
+    return []
+
+
+def _require_sources(run: RunDirectory, settings: Settings, check: Callable[[], None]) -> None:
+    """Raise `SourceError` where neither text nor tokens are there, and training can't go without.
+
+    In a phase that has begun a source may be gone, as long as there is another.
+    """
+    gone = [name for name in settings.sources if _is_gone(run, settings, name, check)]
+    last = last_record(run.loss) or {}
+    is_begun = last.get("phase") == run.current_phase()
+    if gone and (len(gone) == len(settings.sources) or not is_begun):
+        with naming(gone[0]):
+            look_at_files(settings.sources[gone[0]], run.path, check)
+
+
+def _is_gone(run: RunDirectory, settings: Settings, name: str, check: Callable[[], None]) -> bool:
+    if read_index(token_folder(run.tokens, name)) is not None:
+        return False
+    with naming(name):
+        return not has_files(settings.sources[name], run.path, check)
