@@ -29,7 +29,7 @@ from trainer.rundir.outcomes import (
 )
 from trainer.rundir.start_checks import look_ahead, require_untouched
 from trainer.rundir.state import State
-from trainer.signals import STOPPED_WHILE_STARTING, Signals, StopRequested
+from trainer.signals import Signals, StopRequested
 
 _END = {
     Exit.FINISHED: "finished",
@@ -155,21 +155,21 @@ def start(
     """
     try:
         ahead = look_ahead(run, check=signals.stop_if_asked)
+        if ahead.refusals:
+            raise ahead.refusals[0]
+        settings = load_settings(run.settings)
+        reporter.now(
+            doing="starting",
+            detail="loading torch",
+            takes_signals=True,
+            total_steps=settings.train.total_steps,
+        )
+        for note in ahead.notes:
+            reporter.note(note)
+        return _train(run, settings, before, reporter, signals, hold, until)
     except StopRequested:
-        reporter.now(reason=STOPPED_WHILE_STARTING)
+        reporter.now(reason="stopped while starting; nothing was trained, nothing to save")
         return signals.stop_exit or Exit.TERMINATED
-    for refusal in ahead.refusals:
-        raise refusal
-    settings = load_settings(run.settings)
-    reporter.now(
-        doing="starting",
-        detail="loading torch",
-        takes_signals=True,
-        total_steps=settings.train.total_steps,
-    )
-    for note in ahead.notes:
-        reporter.note(note)
-    return _train(run, settings, before, reporter, signals, hold, until)
 
 
 def _train(

@@ -25,12 +25,13 @@ from trainer.rundir.environment import TEXT_OF, recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
 from trainer.rundir.names import shown
-from trainer.rundir.outcomes import Exit, HistoryError, RunError, SaveError
+from trainer.rundir.outcomes import Exit, HistoryError, RunError
 from trainer.rundir.pivot.journal import hold_wanted
 from trainer.rundir.records.record_file import Repair, without_collector
 from trainer.rundir.sources.prepared import Drift
+from trainer.rundir.start_checks import unreadable
 from trainer.rundir.state import ENDED, State
-from trainer.signals import STOPPED_WHILE_STARTING, Signals, StopRequested
+from trainer.signals import Signals
 
 
 def run_trainer(
@@ -46,17 +47,14 @@ def run_trainer(
     """Resume from the newest checkpoint and train; `before`: the state the last start left;
     `hold`: looked at in each step; `until`: a step to end after, before the last.
 
-    Raises the errors of `outcomes`; whatever ends it, the files are as the contract says.
+    Raises `StopRequested` while it opens, and the errors of `outcomes`; whatever ends it, the
+    files are as the contract says.
     """
     try:
         with without_collector():
             training = _open(run, settings, before, reporter, signals)
-    except StopRequested:
-        reporter.now(reason=STOPPED_WHILE_STARTING)
-        return signals.stop_exit or Exit.TERMINATED
     except OSError as error:
-        what = f"{error.filename or run.path}: {error.strerror}"
-        raise SaveError(f"{what}: mend the disk, then start again; nothing was trained") from error
+        raise unreadable(run, error) from error
     if hold is not None:
         training.look_at_hold = partial(hold.look, reporter)
     if until is not None:

@@ -9,8 +9,6 @@ from types import FrameType
 
 from trainer.rundir.outcomes import Exit
 
-STOPPED_WHILE_STARTING = "stopped while starting; nothing was trained, nothing to save"
-
 
 class StopRequested(Exception):  # noqa: N818 - a wish of the operator, no error
     """Raised at a safe point while loading: nothing was trained yet, there is nothing to save."""

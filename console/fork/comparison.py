@@ -8,6 +8,7 @@ from typing import Any
 from console.fork.paired_rows import Paired, pair, verdict
 from trainer.rundir.config.run_toml import flat_settings, load_settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.records.all_audits import all_audits
 from trainer.rundir.records.record_fields import number, step_of, words
 from trainer.rundir.records.record_file import Record, canonical, load_records
 
@@ -69,17 +70,13 @@ class Comparison:
 
 def read_side(run: RunDirectory) -> Side:
     """Read a run; raises `SettingsError`, `HistoryError` or `OSError`."""
-    folders = [folder for _, folder in run.archived_phases()]
-    audits: dict[int, Record] = {}
-    for path in (*(folder / run.samples.name for folder in folders), run.samples):
-        for record in load_records(path).records:
-            if (step := step_of(record)) is not None:
-                audits[step] = record
     return Side(
         name=run.name,
         settings=flat_settings(load_settings(run.settings)),
         history=canonical(load_records(run.loss).records),
-        audits=audits,
+        audits={
+            step: record for record in all_audits(run) if (step := step_of(record)) is not None
+        },
     )
 
 

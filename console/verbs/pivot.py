@@ -14,6 +14,7 @@ from console.pivot.facts import Progress
 from console.pivot.plan import Check, Plan, check_preconditions, make_plan
 from console.pivot.policy_draft import size_words
 from console.verbs.verb import NEEDS_ATTENTION, Verb, say
+from console.verbs.waiting import look_at_all
 from trainer.rundir.config.policy_change import load_policy_file
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
@@ -60,10 +61,7 @@ def _plan(run: RunDirectory, arguments: argparse.Namespace) -> Plan:
 
 
 def _is_healthy(run: RunDirectory) -> bool:
-    follower = Follower(run)
-    view = follower.look()
-    while not view.is_complete:
-        view = follower.look()
+    view = look_at_all(Follower(run))
     checks = check_preconditions(run, view, load_settings(run.settings).audit.threshold)
     failed = [check for check in checks if not check.ok]
     for check in checks:

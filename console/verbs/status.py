@@ -9,11 +9,11 @@ import orjson
 from console import formatting
 from console.follow.follower import Follower
 from console.verbs.verb import HEALTHY, NEEDS_ATTENTION, NOT_RUNNING, Verb
+from console.verbs.waiting import POLL_SECONDS, look_at_all
 from console.view.run_view import CheckpointRow, RunView, Severity
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, shown
 
-_POLL_SECONDS = 0.1
 _SECOND_LOOK_SECONDS = 60.0
 """The longest that `status` looks on; a run may be asked about that takes an hour to start."""
 
@@ -126,20 +126,12 @@ def _disk(view: RunView) -> str:
     return f"disk: {formatting.size(view.free_bytes)} free{inodes}{when}"
 
 
-def look_at_all(follower: Follower) -> RunView:
-    """A view of the whole history."""
-    view = follower.look()
-    while not view.is_complete:
-        view = follower.look()
-    return view
-
-
 def _look_twice(follower: Follower) -> RunView:
     """A view in which a stall is known: a look more where clocks alone would tell it."""
     view = look_at_all(follower)
     deadline = time.monotonic() + min(follower.doubt_seconds, _SECOND_LOOK_SECONDS)
     while follower.doubt_seconds and time.monotonic() < deadline:
-        time.sleep(_POLL_SECONDS)
+        time.sleep(POLL_SECONDS)
         view = look_at_all(follower)
     return view
 

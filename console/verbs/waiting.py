@@ -1,4 +1,4 @@
-"""Waiting for what a trainer was asked to do."""
+"""Looking at a run until what is waited for has come."""
 
 import argparse
 import time
@@ -8,7 +8,15 @@ from console.follow.follower import Follower
 from console.verbs.verb import NEEDS_ATTENTION, NOT_RUNNING
 from console.view.run_view import RunView
 
-_POLL_SECONDS = 0.1
+POLL_SECONDS = 0.1
+
+
+def look_at_all(follower: Follower) -> RunView:
+    """A view of the whole history."""
+    view = follower.look()
+    while not view.is_complete:
+        view = follower.look()
+    return view
 
 
 def refused(follower: Follower) -> int:
@@ -26,7 +34,7 @@ def look_until(
             return view
         if deadline is not None and time.monotonic() >= deadline:
             return None
-        time.sleep(_POLL_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
 def add_timeout(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.follow.follower import Clock, Follower
-from console.verbs.status import look_at_all
+from console.verbs.waiting import look_at_all
 from tests.integration.test_trainer_process import Start, start, wait_for_steps, wait_until
 from tests.tiny import ask_stop, make_tiny_run, strict_json, timeless, train_here
 from trainer.loop import Training

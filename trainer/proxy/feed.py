@@ -15,14 +15,14 @@ from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
-from trainer.rundir.config.settings import Settings, SourceSettings
+from trainer.rundir.config.settings import Settings
 from trainer.rundir.environment import Environment, TokenizerError, lost_tokenizer
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, SourceError
 from trainer.rundir.records.loss_record import LossRecord
-from trainer.rundir.sources.documents import fingerprint_of, look_at_files, read_documents
+from trainer.rundir.sources.documents import fingerprint_of, read_documents
 from trainer.rundir.sources.pieces import piece_characters
-from trainer.rundir.sources.prepared import TEXT_DIGITS, read_index, token_folder
+from trainer.rundir.sources.prepared import TEXT_DIGITS, is_gone
 from trainer.rundir.state import ArmState
 
 
@@ -123,7 +123,8 @@ def open_feed(
     texts = trained.texts if trained else {}
     sources = {}
     for name, source in settings.sources.items():
-        if not is_new and len(settings.sources) > 1 and _is_gone(run, name, source, progress):
+        look = partial(progress, 0.0, f"looking for {name}")
+        if not is_new and len(settings.sources) > 1 and is_gone(run, name, source, look):
             continue
         sources[name] = tokenize_source(
             name,
@@ -158,17 +159,6 @@ def require_told(path: Path, records: Iterable[LossRecord]) -> None:
                 f"{path}: the record of step {record.step or 0:,} does not tell its arm, tokens and"
                 " phase, from which the batches of a resume follow; restore the file from a backup"
             )
-
-
-def _is_gone(run: RunDirectory, name: str, source: SourceSettings, progress: Progress) -> bool:
-    """Whether neither text nor tokens of the source are there."""
-    if read_index(token_folder(run.tokens, name)) is not None:
-        return False
-    try:
-        look_at_files(source, run.path, lambda: progress(0.0, f"looking for {name}"))
-    except SourceError:
-        return True
-    return False
 
 
 def _open_tokenizer(

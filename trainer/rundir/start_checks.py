@@ -34,9 +34,9 @@ from trainer.rundir.pivot.journal import refuse_if_half_done
 from trainer.rundir.reading import strangers_in
 from trainer.rundir.records.newest_records import last_record
 from trainer.rundir.records.record_file import load_records
-from trainer.rundir.sources.documents import has_files, look_at_files, naming
+from trainer.rundir.sources.documents import look_at_files, naming
 from trainer.rundir.sources.matching import never
-from trainer.rundir.sources.prepared import holds_prepared_text, read_index, token_folder
+from trainer.rundir.sources.prepared import holds_prepared_text, is_gone
 from trainer.rundir.state import State
 
 
@@ -73,7 +73,7 @@ def look_ahead(
     only what the console refuses is asked. `reads_text`: else what only a source's text would
     tell is taken to be alike. `check` is called meanwhile and may raise to give up.
     """
-    refusals = _refused(partial(require_untouched, run))
+    refusals = _refused(run, partial(require_untouched, run))
     try:
         settings = load_settings(run.settings)
     except SettingsError as error:
@@ -83,7 +83,7 @@ def look_ahead(
     try:
         listed = inventory or own_checkpoints(run, settings.model.n_params)
     except OSError as error:
-        return NextStart(refusals=(*refusals, _unreadable(error)))
+        return NextStart(refusals=(*refusals, unreadable(run, error)))
     before = state_left_behind(run)
     known = recorded_environment(run, before)
     notes: list[str] = []
@@ -96,22 +96,23 @@ def look_ahead(
         lambda: notes.extend(_missing_tokenizer(run, known)),
         lambda: _require_sources(run, settings, check),
     ):
-        refusals += _refused(ask)
+        refusals += _refused(run, ask)
     return NextStart(refusals=tuple(refusals), notes=tuple(notes))
 
 
-def _refused(ask: Callable[[], object]) -> list[RunError]:
+def _refused(run: RunDirectory, ask: Callable[[], object]) -> list[RunError]:
     try:
         ask()
     except RunError as error:
         return [error]
     except OSError as error:
-        return [_unreadable(error)]
+        return [unreadable(run, error)]
     return []
 
 
-def _unreadable(error: OSError) -> SaveError:
-    what = f"{shown(error.filename)}: {error.strerror}"
+def unreadable(run: RunDirectory, error: OSError) -> SaveError:
+    """What a start ends with whose disk fails."""
+    what = f"{shown(error.filename or run.path)}: {error.strerror}"
     return SaveError(f"{what}: mend the disk, then start again; nothing was trained")
 
 
@@ -186,16 +187,9 @@ def _require_sources(run: RunDirectory, settings: Settings, check: Callable[[], 
 
     In a phase that has begun a source may be gone, as long as there is another.
     """
-    gone = [name for name in settings.sources if _is_gone(run, settings, name, check)]
+    gone = [name for name, source in settings.sources.items() if is_gone(run, name, source, check)]
     last = last_record(run.loss) or {}
     is_begun = last.get("phase") == run.current_phase()
     if gone and (len(gone) == len(settings.sources) or not is_begun):
         with naming(gone[0]):
             look_at_files(settings.sources[gone[0]], run.path, check)
-
-
-def _is_gone(run: RunDirectory, settings: Settings, name: str, check: Callable[[], None]) -> bool:
-    if read_index(token_folder(run.tokens, name)) is not None:
-        return False
-    with naming(name):
-        return not has_files(settings.sources[name], run.path, check)

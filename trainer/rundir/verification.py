@@ -12,12 +12,12 @@ import orjson
 from trainer.rundir.checkpoints.checkpoint import CHUNK_BYTES, Checkpoint, Inventory
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.coverage import own_checkpoints, what_history_lost
-from trainer.rundir.checkpoints.thinning import all_audits
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.reading import RECORDS_BYTES, read_file, reading, strangers_in
+from trainer.rundir.records.all_audits import all_audits
 from trainer.rundir.records.mending import how_to_mend, wrong_with
 from trainer.rundir.records.record_file import canonical
 from trainer.rundir.records.record_lines import Record, parse_json

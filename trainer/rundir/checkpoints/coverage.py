@@ -30,6 +30,7 @@ from trainer.rundir.checkpoints.checkpoint import (
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.records.all_audits import all_audits
 from trainer.rundir.records.newest_records import last_record, opening
 from trainer.rundir.records.record_fields import step_of
 from trainer.rundir.records.record_file import load_records
@@ -150,6 +151,4 @@ def how_to_go_on(covered: Sequence[Checkpoint], newer: Sequence[Checkpoint]) -> 
 
 def _audited_names(run: RunDirectory) -> set[str]:
     """Names of the checkpoints that this run's audits tell of, in all phases."""
-    folders: list[Path] = [run.path, *(folder for _, folder in run.archived_phases())]
-    audits = [load_records(folder / run.samples.name).records for folder in folders]
-    return {str(record.get("checkpoint")) for records in audits for record in records}
+    return {str(record.get("checkpoint")) for record in all_audits(run)}

@@ -13,8 +13,8 @@ from trainer.rundir.config.settings import CheckpointSettings, Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.reading import reading
+from trainer.rundir.records.all_audits import all_audits
 from trainer.rundir.records.loss_record import LossRecord, read_loss_records
-from trainer.rundir.records.record_file import load_records
 from trainer.rundir.records.record_lines import Record
 
 
@@ -68,13 +68,6 @@ def _newest_audited(steps: Iterable[int], audits: Iterable[Record]) -> dict[int,
     audited = {audit.get("step") for audit in audits}
     newest = max((step for step in steps if step in audited), default=None)
     return {} if newest is None else {newest: "the newest with an audit"}
-
-
-def all_audits(run: RunDirectory) -> list[Record]:
-    """The audits of all phases, oldest phase first; raises `OSError` or `HistoryError`."""
-    folders = [folder for _, folder in run.archived_phases()]
-    paths = [folder / run.samples.name for folder in folders] + [run.samples]
-    return [record for path in paths for record in load_records(path).records]
 
 
 def nonfinite_steps(records: Iterable[LossRecord]) -> list[int]:

@@ -21,7 +21,9 @@ from trainer.rundir.sources.documents import (
     FileFacts,
     SourceFiles,
     fingerprint_of,
+    has_files,
     look_at_files,
+    naming,
     read_documents,
 )
 from trainer.rundir.sources.matching import never
@@ -82,6 +84,19 @@ class Drift:
 def token_folder(tokens: Path, source_name: str) -> Path:
     """Where the source's tokens are: a name safe as a folder's, different for each source."""
     return tokens / quote(source_name, safe=" ").replace(".", "%2E")
+
+
+def is_gone(
+    run: RunDirectory, name: str, source: SourceSettings, check: Callable[[], None] = never
+) -> bool:
+    """Whether neither text nor tokens of the source are there.
+
+    Raises `SourceError` for a path that names no place.
+    """
+    if read_index(token_folder(run.tokens, name)) is not None:
+        return False
+    with naming(name):
+        return not has_files(source, run.path, check)
 
 
 def read_index(folder: Path, text: str = "") -> TokenIndex | None:
