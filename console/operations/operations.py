@@ -128,7 +128,7 @@ class Operations:
             if not settings.checkpoint.keep_last:
                 raise RefusedError(
                     "checkpoint.keep_last is 0, so all are kept; with another number:"
-                    f" andrea-console thin {self.run.path} --keep-last N"
+                    f" andrea-console thin {quoted(self.run.path)} --keep-last N"
                 )
             plan = plan_of(self.run, settings, nonfinite_steps_of(self.run.loss))
         except (RefusedError, RunError, OSError) as problem:

@@ -32,6 +32,17 @@ def files_below(folder: Path) -> dict[str, bytes]:
     }
 
 
+def start_and_move(
+    tmp_path: Path, start: Start, *, every: int
+) -> tuple[RunDirectory, RunDirectory, subprocess.Popen[bytes]]:
+    """A run that trains as x, and then as y under way."""
+    old, moved = make_tiny_run(tmp_path / "x", total_steps=100_000, every=every), tmp_path / "y"
+    process = start(old)
+    wait_for_steps(old, process, 3)
+    old.path.rename(moved)
+    return old, RunDirectory(moved), process
+
+
 @pytest.fixture
 def stranger(tmp_path: Path) -> RunDirectory:
     """Another run, trained, whose checkpoints have the names that the live one's will have."""
@@ -44,11 +55,7 @@ def stranger(tmp_path: Path) -> RunDirectory:
 def test_a_renamed_directory_is_served_on_and_the_one_that_took_its_name_is_left_alone(
     tmp_path: Path, start: Start, stranger: RunDirectory
 ) -> None:
-    old = make_tiny_run(tmp_path / "x", total_steps=100_000, every=8)
-    process = start(old)
-    wait_for_steps(old, process, 3)
-    moved = RunDirectory(tmp_path / "y")
-    old.path.rename(moved.path)
+    old, moved, process = start_and_move(tmp_path, start, every=8)
     stranger.path.rename(old.path)
     before = files_below(old.path)
     told = (
@@ -67,11 +74,7 @@ def test_a_renamed_directory_is_served_on_and_the_one_that_took_its_name_is_left
 def test_another_run_under_the_old_name_trains_beside_it(
     tmp_path: Path, start: Start, stranger: RunDirectory
 ) -> None:
-    old = make_tiny_run(tmp_path / "x", total_steps=100_000, every=50_000)
-    process = start(old)
-    wait_for_steps(old, process, 3)
-    moved = RunDirectory(tmp_path / "y")
-    old.path.rename(moved.path)
+    _, moved, process = start_and_move(tmp_path, start, every=50_000)
     new = make_tiny_run(tmp_path / "x", total_steps=16, every=8)
     assert start(new).wait(60) == Exit.FINISHED
     process.send_signal(signal.SIGTERM)
@@ -103,11 +106,7 @@ def test_a_run_that_was_renamed_while_it_trained_goes_on_bit_for_bit(
 
 
 def test_moved_back_there_is_nothing_to_tell_any_more(tmp_path: Path, start: Start) -> None:
-    run = make_tiny_run(tmp_path / "x", total_steps=100_000, every=50_000)
-    process = start(run)
-    wait_for_steps(run, process, 3)
-    moved = RunDirectory(tmp_path / "y")
-    run.path.rename(moved.path)
+    run, moved, process = start_and_move(tmp_path, start, every=50_000)
     wait_until(lambda: bool(state_of(moved).alarms), process, moved.log)
     moved.path.rename(run.path)
     wait_until(lambda: not state_of(run).alarms, process, run.log)

@@ -1,6 +1,7 @@
 """The pivot's journal on files: forward and back from every kill."""
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from trainer.rundir.pivot.journal import (
     Pivot,
     Stage,
     hold_wanted,
+    how_to_go_on,
     next_boundary,
     read_pivot,
     refuse_if_half_done,
@@ -383,3 +385,10 @@ def test_damaged_journal_refuses_a_start_and_stops_no_step(run: RunDirectory) ->
 )
 def test_next_boundary_is_the_multiple_after_the_step(step: int, boundary: int) -> None:
     assert next_boundary(step, 100) == boundary
+
+
+def test_what_is_said_to_type_is_words_of_a_shell_whatever_the_runs_name(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "it's a; run")
+    commands = how_to_go_on(run).split("`")[1::2]
+    typed = [["andrea-console", "pivot", str(run.path), o] for o in ("--continue", "--roll-back")]
+    assert [shlex.split(command) for command in commands] == typed

@@ -16,6 +16,7 @@ from trainer.rundir.atomic import create_exclusively, write_atomic
 from trainer.rundir.config.policy_change import require_policy_only
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError, SettingsError
 from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_file import Record
@@ -191,7 +192,7 @@ def refuse_if_half_done(run: RunDirectory) -> None:
 
 def how_to_go_on(run: RunDirectory) -> str:
     """What to type about a pivot that is under way."""
-    verb = f"andrea-console pivot {run.path}"
+    verb = f"andrea-console pivot {quoted(run.path)}"
     return f"`{verb} --continue` goes on with it, `{verb} --roll-back` takes it back"
 
 
