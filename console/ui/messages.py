@@ -28,3 +28,10 @@ class OperationEnded(Message):
 
     ok: bool
     message: str
+
+
+@dataclass
+class StepChosen(Message):
+    """A step was chosen in one pane, for all; `None`: all follow the newest again."""
+
+    step: int | None

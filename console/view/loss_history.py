@@ -10,13 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from console import formatting
-from console.chart.series import Series
+from console.chart.series import COLUMNS, UNKNOWN, Series, SeriesView
 from console.view.pace import BUSY_SECONDS, STILL_SECONDS, still_seconds
 from console.view.run_view import LossPoint, Mark, MarkKind
 from trainer.rundir.records.loss_record import LossRecord
 
 PACE_RECORDS = 200
 """How many of the newest records the pace is taken from."""
+_NUMBERS = tuple(name for name, kind in COLUMNS.items() if issubclass(kind, np.floating))
 
 
 class History:
@@ -56,8 +57,14 @@ class History:
         if told:
             self.newest = told[-1]
             self.recent.extend(told[-PACE_RECORDS:])
-            losses, emas = [record.loss for record in told], [record.ema for record in told]
-            self.series.append_many(steps, losses, emas)
+            columns = {name: [getattr(record, name) for record in told] for name in _NUMBERS}
+            self.series.append_many(
+                steps,
+                **columns,
+                arm=self.series.codes_of([record.arm for record in told]),
+                attempt=[_code(record.attempt) for record in told],
+                phase=[_code(record.phase) for record in told],
+            )
         if self._is_marked_anew:
             self._is_marked_anew = False
             self.marks = tuple(sorted(self._marks.values(), key=lambda mark: mark.step))
@@ -106,10 +113,22 @@ class History:
         newest, view = self.last_point(), self.series.view()
         if newest is None or step == newest.step or step > view.step[-1]:
             return newest
-        at = int(np.searchsorted(view.step, step))
-        if view.step[at] != step:
-            return None
-        return LossPoint(step=step, loss=_known(view.loss[at]), ema=_known(view.ema[at]))
+        return point_of(view, step)
+
+
+def point_of(view: SeriesView, step: int) -> LossPoint | None:
+    """The record of `step` as it is shown, `None` if there is none."""
+    at = view.at(step)
+    if at is None:
+        return None
+    return LossPoint(
+        step=step,
+        loss=_known(view.loss[at]),
+        ema=_known(view.ema[at]),
+        arm="" if view.arm[at] == UNKNOWN else view.arms[view.arm[at]],
+        lr=_known(view.lr[at]),
+        grad_norm=_known(view.grad_norm[at]),
+    )
 
 
 def _may_be_still(record: LossRecord, before: LossRecord | None) -> bool:
@@ -123,6 +142,10 @@ def _may_be_still(record: LossRecord, before: LossRecord | None) -> bool:
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
+
+
+def _code(number: int | None) -> int:
+    return UNKNOWN if number is None else number
 
 
 def loss_point(record: LossRecord) -> LossPoint:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -14,6 +14,7 @@ from console.chart import step_marks as marks
 from console.chart.plot import ChartData
 from console.operations.actions import Place
 from console.ui.keys import bindings_at
+from console.ui.messages import StepChosen
 from console.ui.screens.comparison import ComparisonScreen
 from console.ui.widgets.bandit import BanditPane
 from console.ui.widgets.checkpoints import CheckpointsPane
@@ -27,6 +28,14 @@ from console.view.glance import Glance
 from console.view.run_view import Mark, RunView, Severity
 
 PANES = ("loss", "samples", "bandit", "checkpoints", "log")
+
+
+@runtime_checkable
+class SelectsStep(Protocol):
+    """A pane that shows what it has of a chosen step."""
+
+    def select(self, step: int | None) -> None:
+        """Show this step from now on; `None` follows the newest."""
 
 
 class Dashboard(Screen[None]):
@@ -45,6 +54,8 @@ class Dashboard(Screen[None]):
 
     chosen: reactive[int] = reactive(0)
     is_zoomed: reactive[bool] = reactive(False)
+    step: reactive[int | None] = reactive(None, init=False)
+    """The one that was chosen; `None` follows the newest."""
 
     def __init__(
         self,
@@ -106,6 +117,16 @@ class Dashboard(Screen[None]):
     def action_zoom(self) -> None:
         """Show the chosen pane alone, or all where there is room for them."""
         self.is_zoomed = not self.is_zoomed
+
+    def on_step_chosen(self, event: StepChosen) -> None:
+        """One selection for all panes; each shows of it what it has."""
+        event.stop()
+        self.step = event.step
+
+    def watch_step(self, step: int | None) -> None:
+        for pane in self.query_one("#panes").children:
+            if isinstance(pane, SelectsStep):
+                pane.select(step)
 
     def on_checkpoints_pane_chosen(self, event: CheckpointsPane.Chosen) -> None:
         if self._glance is not None and event.audit in self._glance.view.audits:

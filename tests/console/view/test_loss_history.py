@@ -114,3 +114,33 @@ def test_a_step_has_the_point_of_its_last_record_and_one_that_is_missing_has_non
     assert history.point_at(4) == LossPoint(step=4, loss=5.0, ema=5.1)
     assert history.point_at(6) == history.last_point()
     assert History().point_at(1) is None
+
+
+def test_a_view_tells_of_each_step_what_its_last_record_told() -> None:
+    told = {"lr": 3e-4, "grad_norm": 0.5, "reward": 0.25, "tokens": 512, "ms": 90.0, "t": 1000.0}
+    history = folded(
+        record(1, arm="books", **told),
+        record(2, arm="wiki"),
+        record(1, arm="wiki", attempt=2, **told | {"t": 2000.0}),
+    )
+    view = history.series.view()
+    assert view.arms == ("books", "wiki")
+    assert [view.arms[code] for code in view.arm] == ["wiki", "wiki"]
+    assert view.attempt.tolist() == [2, 1]
+    assert (view.t[0], view.tokens[0], view.reward[0]) == (2000.0, 512, 0.25)
+    assert math.isnan(view.t[1])
+    assert view.at(2) == 1
+    assert view.at(3) is None
+
+
+def test_numbers_too_large_for_the_history_are_unknown() -> None:
+    history = folded(record(1, lr=1e300, attempt=2**62, phase=2**31), record(2))
+    view = history.series.view()
+    assert math.isnan(view.lr[0])
+    assert (view.attempt[0], view.phase[0], view.arm[0]) == (-1, -1, -1)
+
+
+def test_the_record_of_an_earlier_step_is_shown_whole() -> None:
+    history = folded(record(1, arm="wiki", lr=0.5, grad_norm=2.0), record(2), record(3))
+    point = history.point_at(1)
+    assert point == LossPoint(step=1, loss=5.0, ema=5.1, arm="wiki", lr=0.5, grad_norm=2.0)
