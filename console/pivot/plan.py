@@ -13,7 +13,7 @@ from trainer.rundir.config.policy_change import (
     check_sources,
     diff_texts,
 )
-from trainer.rundir.config.run_toml import parse_settings
+from trainer.rundir.config.run_toml import load_text, parse_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
@@ -46,10 +46,10 @@ def make_plan(
     run: RunDirectory, change: PolicyChange, mode: HoldMode, arms: Mapping[str, ArmState]
 ) -> Plan:
     """The plan for a change of policy; raises `SettingsError` that names the key, or `OSError`."""
-    text = read_file(run.settings).decode()
+    text, before = load_text(run.settings)
     new_text = apply_change(text, change)
     settings = parse_settings(new_text)
-    check_sources(run, parse_settings(text), settings)
+    check_sources(run, before, settings)
     return Plan(
         change=change,
         mode=mode,
