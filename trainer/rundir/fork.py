@@ -17,7 +17,12 @@ from trainer.rundir.atomic import sync_directory, write_atomic
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
 from trainer.rundir.checkpoints.cloning import clone_file, digest_of
 from trainer.rundir.checkpoints.coverage import own_checkpoints
-from trainer.rundir.config.policy_change import PolicyChange, apply_change, check_sources
+from trainer.rundir.config.policy_change import (
+    FIXED_BY_WEIGHTS,
+    PolicyChange,
+    apply_change,
+    check_sources,
+)
 from trainer.rundir.config.run_toml import load_text, parse_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
@@ -30,11 +35,6 @@ from trainer.rundir.records.record_file import Record, RecordArray, canonical, l
 from trainer.rundir.sources.documents import PYTHON
 from trainer.rundir.start_checks import look_ahead
 
-_FIXED = {
-    "model": "is part of the weights' shape",
-    "preset": "is part of the weights' shape",
-    "rules": "are those that the weights were trained by",
-}
 _BY_POLICY = ("sources", "policy")
 
 
@@ -125,8 +125,8 @@ def set_settings(text: str, values: Mapping[str, str]) -> str:
     document = tomlkit.parse(text)
     for name, value in values.items():
         section, _, key = name.partition(".")
-        if section in _FIXED:
-            raise SettingsError(f"{name}: {_FIXED[section]}; a fork keeps its parent's")
+        if section in FIXED_BY_WEIGHTS:
+            raise SettingsError(f"{name}: {FIXED_BY_WEIGHTS[section]}; a fork keeps its parent's")
         if section in _BY_POLICY:
             raise SettingsError(f"{name}: sources and policy of a fork change by a policy file")
         if key and section not in document:
