@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from console.chart.axis import LARGEST
 from console.chart.kept import Kept
 from console.chart.series import SeriesView, Steps, Values
 from console.chart.viewport import Extent
 
-LARGEST = 1e300
-"""Values beyond this, either way, have no place on an axis: their differences overflow."""
 _GAP_SECONDS = 600.0
 _GAP_FACTOR = 20
 """A stretch without records is a gap in time if it is longer than this many usual steps."""
