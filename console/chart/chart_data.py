@@ -40,7 +40,7 @@ class Look:
     """How the operator wants it shown."""
 
     scale: Scale = Scale.LOG
-    viewport: Viewport = Viewport()
+    viewport: Viewport = field(default_factory=Viewport)
     unit: Unit = Unit.STEP
     smoothing: float | None = None
     """Of `STRENGTHS`; `None`: the EMA that the record brings."""

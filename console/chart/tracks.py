@@ -105,9 +105,7 @@ def _loss(source: Source, above: float) -> Iterator[Curve]:
         yield Curve(name=name, buckets=buckets, ink=ink, value=float(values[source.at]))
 
 
-def _plain(
-    track: Track, values: npt.NDArray[np.floating], source: Source, above: float
-) -> Curve:
+def _plain(track: Track, values: npt.NDArray[np.floating], source: Source, above: float) -> Curve:
     buckets = source.grid.bucket(values, above)
     return Curve(name=track, buckets=buckets, ink=Ink.RAW, value=float(values[source.at]))
 

@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.screen import Screen
 
 from console.chart import step_marks as marks
-from console.chart.plot import ChartData
+from console.chart.chart_data import ChartData
 from console.operations.actions import Place
 from console.ui.keys import bindings_at
 from console.ui.messages import StepChosen

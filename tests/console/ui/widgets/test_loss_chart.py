@@ -10,8 +10,9 @@ from textual.geometry import Region
 
 from console.chart.axis import Scale
 from console.chart.cell_rows import Ink
+from console.chart.chart_data import ChartData, Look
 from console.chart.glyphs import ASCII, UNICODE, Glyphs
-from console.chart.plot import ChartData, Look, draw
+from console.chart.plot import draw
 from console.chart.series import Series
 from console.chart.step_marks import Mark, MarkKind
 from console.ui.widgets.loss_chart import WINDOWS, LossChart
