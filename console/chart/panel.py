@@ -88,6 +88,9 @@ def draw_panel(
         characters[:, at], inks[:, at] = kind.line(glyphs), kind.ink
     for curve in panel.curves:
         _draw_curve(curve, panel, glyphs, characters, inks)
+    for curve in panel.curves:
+        if curve.ink is not Ink.SMOOTH:
+            _draw_beyond(curve, panel, glyphs, characters, inks)
     for column in cursors:
         is_blank = inks[:, column] == Ink.BLANK
         characters[is_blank, column] = glyphs.cursor
@@ -104,7 +107,7 @@ def _draw_curve(
     characters: npt.NDArray[np.str_],
     inks: npt.NDArray[np.uint8],
 ) -> None:
-    """Over what is there: its dots, its letter now and then, and arrows to what is beyond."""
+    """Over what is there: its dots, and its letter now and then."""
     columns = characters.shape[1]
     dots = glyphs.smooth if curve.ink is Ink.SMOOTH else glyphs.raw
     layer = encode(rasterise(curve.buckets, panel.axis, panel.rows * dots.rows), dots)
@@ -116,14 +119,24 @@ def _draw_curve(
             rows = np.flatnonzero(is_drawn[:, column])
             if len(rows):
                 characters[rows[0], column] = curve.letter
-    if curve.ink is not Ink.SMOOTH:
-        heights = (panel.axis.height(curve.buckets.high), panel.axis.height(curve.buckets.low))
-        for row, beyond, arrow in (
-            (0, heights[0] > 1 + 1e-9, glyphs.above),
-            (panel.rows - 1, heights[1] < -1e-9, glyphs.below),
-        ):
-            at = beyond.reshape(columns, -1).any(axis=1)
-            characters[row, at], inks[row, at] = arrow, Ink.BEYOND
+
+
+def _draw_beyond(
+    curve: Curve,
+    panel: Panel,
+    glyphs: Glyphs,
+    characters: npt.NDArray[np.str_],
+    inks: npt.NDArray[np.uint8],
+) -> None:
+    """Arrows at the edges to what lies beyond them."""
+    columns = characters.shape[1]
+    high, low = (panel.axis.height(end) for end in (curve.buckets.high, curve.buckets.low))
+    for row, is_beyond, arrow in (
+        (0, high > 1 + 1e-9, glyphs.above),
+        (panel.rows - 1, low < -1e-9, glyphs.below),
+    ):
+        at = is_beyond.reshape(columns, -1).any(axis=1)
+        characters[row, at], inks[row, at] = arrow, Ink.BEYOND
 
 
 def _gutter(text: str | None, width: int, glyphs: Glyphs) -> Row:

@@ -19,6 +19,7 @@ class Place(Enum):
     CHECKPOINTS = "Checkpoints"
     LINES = "Lines of text"
     AUDITS = "Two audits"
+    TRACKS = "Tracks of the chart"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -363,6 +364,17 @@ ACTIONS: tuple[Action, ...] = (
         Action("compare.older", "left", "walk(-1)", "Older", "The pair before"),
         Action("compare.newer", "right", "walk(1)", "Newer", "The pair after"),
         Action("compare.close", "escape,q,enter", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.TRACKS,
+        Action(
+            "tracks.done",
+            "enter,escape,q,M",
+            "done",
+            "Done",
+            "Draw what is marked",
+            is_priority=True,
+        ),
     ),
     *_at(
         Place.HELP,

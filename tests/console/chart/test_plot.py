@@ -74,7 +74,7 @@ def test_key_shows_the_last_loss_and_ema() -> None:
 
 def test_head_names_step_scale_and_window() -> None:
     look = Look(scale=Scale.LOG, viewport=Viewport(span=10_000))
-    head = lines(chart([2.0, 3.0], first=112_699), look, width=90)[0]
+    head = lines(chart([2.0, 3.0] * 6_000, first=100_701), look, width=90)[1]
     assert head.rstrip().endswith("step 112,700 · log · last 10,000 steps")
 
 
@@ -88,7 +88,7 @@ def test_falling_loss_runs_from_top_left_to_bottom_right() -> None:
 
 def test_axes_bear_round_values_and_steps() -> None:
     rows = lines(chart(list(np.linspace(3.0, 2.0, 112_700))), width=80)
-    assert any(row.startswith("2.5 ┤") for row in rows)
+    assert any(row.lstrip().startswith("2.5 ┤") for row in rows)
     assert "20k" in rows[-1]
     assert "100k" in rows[-1]
 
@@ -114,7 +114,7 @@ def test_few_records_are_joined_by_a_line() -> None:
 def test_window_leaves_older_steps_out() -> None:
     data = chart([50.0] * 500 + [2.0, 3.0] * 50)
     rows = lines(data, Look(scale=Scale.LINEAR, viewport=Viewport(span=100)))
-    assert not any(row.startswith("50 ") for row in rows)
+    assert not any(row.lstrip().startswith("50 ") for row in rows)
     assert "520" in rows[-1]
     assert "100 " not in rows[-1]
 
@@ -206,7 +206,7 @@ def test_labels_never_overlap_but_are_cut_or_left_out() -> None:
 def test_label_touches_its_own_line_only() -> None:
     marks = (phase(60, "phase 2: more code"), phase(100, "phase 3: polish pivot"))
     labels = lines(chart([2.0] * 100, *marks), width=60)[1]
-    assert labels.endswith("phase 2: more code│ phase 3: polish piv…│")
+    assert labels.endswith("phase 2: more code│ phase 3: polish pi…│")
 
 
 def test_markup_and_control_sequences_in_labels_are_only_text() -> None:

@@ -35,7 +35,6 @@ def test_nothing_appended_leaves_an_empty_series_empty() -> None:
     series.append_many([], [], [])
     assert len(series) == 0
     assert content(series.view()) == []
-    assert len(series.view().last(100)) == 0
 
 
 def test_missing_values_become_nan() -> None:
