@@ -9,8 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from console.chart.axis import Scale
+from console.chart.chart_data import ChartData, Look
 from console.chart.glyphs import UNICODE
-from console.chart.plot import ChartData, Look, draw
+from console.chart.plot import draw
 from console.chart.series import Series, Values
 from console.chart.step_marks import Mark, MarkKind
 
