@@ -71,7 +71,9 @@ def click(look: Look, data: ChartData, drawing: Drawing, column: int, row: int) 
     if end - begin < 2:
         return _on_record(look, data, min(max(begin, 0), len(data.series) - 1))
     height = 1 - (row - drawing.top + 0.5) / panel.rows
-    apart = np.abs(panel.axis.height(data.series.loss[begin:end]) - min(max(height, -1.0), 2.0))
+    # What is beyond the axis is drawn at its edge.
+    drawn = np.clip(panel.axis.height(data.series.loss[begin:end]), 0, 1)
+    apart = np.abs(drawn - height)
     known = np.isfinite(apart)
     at = int(np.argmin(np.where(known, apart, np.inf))) if known.any() else 0
     return _on_record(look, data, begin + at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,13 +21,14 @@ from console.chart.tracks import Curve
 from console.chart.value_text import value_text
 
 _ROWS_A_TICK = 3
-_FENCE = 3.0
+_FENCE = 2.25
 """Beyond the quartiles by so many times their distance lies what may be left out of the axis."""
 _LEFT_OUT = 2.0
 """Percent of the columns that are left out at either end, at most."""
 _FEW = 20
 """So few values are all shown."""
 _LETTER_EVERY = 16
+_WITH_OUTLIERS = (Track.LOSS, Track.VAL_LOSS, Track.GRAD_NORM, Track.RATE, Track.LOSS_BY_ARM)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -50,25 +52,37 @@ class Panel:
 
 def fit_panel(track: Track, curves: Sequence[Curve], scale: Scale, rows: int) -> Panel:
     """With the axis that shows what is usual in the window; what lies far from it is beyond."""
-    found = [part for each in curves for part in (each.buckets.low, each.buckets.high)]
-    values = np.concatenate(found) if found else np.empty(0)
-    values = values[np.isfinite(values)]
+    values = _ends(curves)
     if not len(values):
         return Panel(track=track, curves=curves, axis=fit_axis(Scale.LINEAR, 0.0, 0.0), rows=rows)
-    is_log = scale is Scale.LOG and values.min() > 0
-    usual = _usual(np.log10(values) if is_log else values)
-    low, high = float(values[usual].min()), float(values[usual].max())
+    low, high = float(values.min()), float(values.max())
+    if track in _WITH_OUTLIERS:
+        # The smoothed curve says where the middle is, not how far the values usually reach.
+        raw = _ends([curve for curve in curves if curve.ink is not Ink.SMOOTH])
+        least, most = _fences(raw if len(raw) else values, is_log=scale is Scale.LOG and low > 0)
+        usual = values[(values >= least) & (values <= most)]
+        low, high = float(usual.min()), float(usual.max())
+    if track is Track.SHARE:
+        low = 0.0
     return Panel(track=track, curves=curves, axis=fit_axis(scale, low, high), rows=rows)
 
 
-def _usual(values: Values) -> npt.NDArray[np.bool_]:
-    """Which values the axis is fitted to; shape (n,)."""
+def _ends(curves: Sequence[Curve]) -> Values:
+    """The least and the greatest values of all columns that have any."""
+    found = [part for each in curves for part in (each.buckets.low, each.buckets.high)]
+    values = np.concatenate(found) if found else np.empty(0)
+    return values[np.isfinite(values)]
+
+
+def _fences(values: Values, *, is_log: bool) -> tuple[float, float]:
+    """Between which the axis is fitted to the values; not all of them lie beyond."""
     if len(values) <= _FEW:
-        return np.ones(len(values), bool)
-    low, first, third, high = np.percentile(values, (_LEFT_OUT, 25, 75, 100 - _LEFT_OUT))
+        return -math.inf, math.inf
+    scaled = np.log10(values) if is_log else values
+    low, first, third, high = np.percentile(scaled, (_LEFT_OUT, 25, 75, 100 - _LEFT_OUT))
     reach = _FENCE * (third - first)
-    usual: npt.NDArray[np.bool_] = values >= min(low, first - reach)
-    return usual & (values <= max(high, third + reach))
+    least, most = float(min(low, first - reach)), float(max(high, third + reach))
+    return (10**least, 10**most) if is_log else (least, most)
 
 
 def draw_panel(

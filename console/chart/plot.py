@@ -153,7 +153,7 @@ def _chart(
         if number:
             rows.append(_panel_head(panel, look, number, len(panels), glyphs, width))
         rows += draw_panel(panel, at, cursors, glyphs, gutter=gutter, columns=columns)
-    rows += x_axis(grid, glyphs, gutter=gutter, columns=columns)
+    rows += x_axis(grid, cursors, glyphs, gutter=gutter)
     return Drawing(rows=rows, grid=grid, gutter=gutter, top=top, panel=panels[0])
 
 

@@ -36,7 +36,7 @@ def reading(view: SeriesView, index: int, marks: Sequence[Mark], glyphs: Glyphs,
     gap = f" {glyphs.separator} "
     line = gap.join(piece.long for piece in pieces)
     if cell_len(line) + 2 > width:
-        line = "  ".join(piece.short for piece in pieces)
+        line = " ".join(piece.short for piece in pieces)
     while cell_len(line) + 2 > width and any(piece.rank for piece in pieces):
         pieces.remove(max(pieces, key=lambda piece: piece.rank))
         line = " ".join(piece.short for piece in pieces)
@@ -65,7 +65,7 @@ def _pieces(view: SeriesView, index: int, marks: Sequence[Mark], glyphs: Glyphs)
         pieces.append(_Piece(text, text.replace(" ", ""), 7))
     if math.isfinite(t := float(view.t[index])):
         text = formatting.moment(t)
-        pieces.append(_Piece(text, text[2:] if len(text) == 16 else text, 4))
+        pieces.append(_Piece(text, text[5:] if len(text) == 16 else text, 4))
     labels = ", ".join(printable(mark.label, glyphs) for mark in marks if mark.step == step)
     if labels:
         pieces.append(_Piece(labels, labels, 8))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+
+import numpy as np
 
 from console.chart.axis import round_step, step_ticks
-from console.chart.cell_rows import Ink, Placed, Row, Run, place
+from console.chart.cell_rows import Ink, Placed, Row, Run, place, to_runs
 from console.chart.glyphs import Glyphs
 from console.chart.grid import Grid, Unit
 
@@ -19,8 +22,9 @@ _INTERVALS = (
 """Seconds between two ticks, to choose from."""
 
 
-def x_axis(grid: Grid, glyphs: Glyphs, *, gutter: int, columns: int) -> list[Row]:
-    """The line with its ticks, and under it their texts."""
+def x_axis(grid: Grid, cursors: Sequence[int], glyphs: Glyphs, *, gutter: int) -> list[Row]:
+    """The line with its ticks and where the cursors cross it, and under it the ticks' texts."""
+    columns = grid.columns
     line = [glyphs.horizontal] * columns
     labels: list[Placed] = []
     for column, text in _ticks(grid, columns):
@@ -28,8 +32,11 @@ def x_axis(grid: Grid, glyphs: Glyphs, *, gutter: int, columns: int) -> list[Row
         start = min(max(gutter + column - len(text) // 2, 0), gutter + columns - len(text))
         if start >= 0 and (not labels or start > labels[-1].column + len(labels[-1].text)):
             labels.append(Placed(start, text, Ink.TEXT))
-    border = Run(" " * (gutter - 1) + glyphs.corner + "".join(line), Ink.AXIS)
-    return [(border,), place(labels, gutter + columns)]
+    inks = np.full(columns, Ink.AXIS, np.uint8)
+    for column in cursors:
+        line[column], inks[column] = glyphs.cursor, Ink.CURSOR
+    border = Run(" " * (gutter - 1) + glyphs.corner, Ink.AXIS)
+    return [(border, *to_runs(np.array(line), inks)), place(labels, gutter + columns)]
 
 
 def _ticks(grid: Grid, columns: int) -> list[tuple[int, str]]:
