@@ -201,11 +201,28 @@ ACTIONS: tuple[Action, ...] = (
     ),
     *_at(
         Place.CHART,
+        Action("chart.older", "left", "move(-1)", "Step", "The cursor to older steps"),
+        Action("chart.newer", "right", "move(1)", "Step", "To newer", is_shown=False),
+        Action(
+            "chart.zoom_in",
+            "plus,equals_sign",
+            "zoom_in",
+            "Zoom in",
+            "Half as many steps, around the cursor; or drag",
+            key_display="+",
+        ),
+        Action(
+            "chart.zoom_out",
+            "minus",
+            "zoom_out",
+            "Zoom out",
+            "Twice as many steps",
+            key_display="-",
+        ),
+        Action("chart.track", "m", "next_track", "Track", "Loss, val_loss, score, lr and so on"),
         Action(
             "chart.scale", "l", "toggle_scale", "Scale", "Show the loss on a log or a linear axis"
         ),
-        Action("chart.older", "left", "move(-1)", "Step", "The cursor to older steps"),
-        Action("chart.newer", "right", "move(1)", "Step", "To newer", is_shown=False),
         Action(
             "chart.first",
             "home",
@@ -235,23 +252,7 @@ ACTIONS: tuple[Action, ...] = (
         Action(
             "chart.follow", "f,escape", "follow", "Follow", "No cursor; stay with the newest step"
         ),
-        Action(
-            "chart.zoom_in",
-            "plus,equals_sign",
-            "zoom_in",
-            "Zoom in",
-            "Half as many steps, around the cursor; a drag of the mouse zooms, too",
-            key_display="+",
-        ),
-        Action(
-            "chart.zoom_out",
-            "minus",
-            "zoom_out",
-            "Zoom out",
-            "Twice as many steps",
-            key_display="-",
-        ),
-        Action("chart.whole", "0", "whole", "All", "The whole run, and back to what was in sight"),
+        Action("chart.whole", "0", "whole", "All", "The whole run, and back again"),
         Action(
             "chart.pan_older",
             "left_square_bracket,shift+left",
@@ -270,7 +271,6 @@ ACTIONS: tuple[Action, ...] = (
             key_display="]",
             is_shown=False,
         ),
-        Action("chart.track", "m", "next_track", "Track", "Loss, val_loss, score, lr and so on"),
         Action(
             "chart.tracks",
             "M",
