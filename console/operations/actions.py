@@ -208,7 +208,7 @@ ACTIONS: tuple[Action, ...] = (
             "plus,equals_sign",
             "zoom_in",
             "Zoom in",
-            "Half as many steps, around the cursor; or drag",
+            "Half as many steps; or drag",
             key_display="+",
         ),
         Action(
