@@ -30,6 +30,7 @@ from trainer.rundir.records.record_lines import (
 )
 
 __all__ = [
+    "LONGEST_BYTES",
     "Loaded",
     "Mended",
     "News",
@@ -45,7 +46,7 @@ __all__ = [
 _OPEN = b"["
 _CLOSE = b"\n]\n"
 _READ_BYTES = 4 << 20
-_LONGEST_BYTES = 64 << 20
+LONGEST_BYTES = 64 << 20
 """No record is longer; a larger window without one is not made larger still."""
 _MARK_BYTES = 64
 
@@ -330,13 +331,13 @@ class RecordTail(Generic[T]):
         while True:
             data = os.pread(fd, max_bytes, self._offset)
             records, end, damaged = parse_lines(data, self._read)
-            if records or len(data) < max_bytes or max_bytes > _LONGEST_BYTES:
+            if records or len(data) < max_bytes or max_bytes > LONGEST_BYTES:
                 break
             max_bytes *= 2  # a record, or a damaged part, longer than the window
-        if not records and len(data) > _LONGEST_BYTES:
-            # No record is that long: a hole of zeros, or no records at all.
+        is_lost = not records and len(data) > LONGEST_BYTES  # a hole of zeros, or no records at all
+        if is_lost:
             end, damaged = data.rfind(b"\n") + 1 or len(data), damaged + 1
-        self._widest_bytes = max_bytes if not records and damaged else 0
+        self._widest_bytes = max_bytes if is_lost else 0
         if end:
             self._offset += end
             self._mark = data[max(end - _MARK_BYTES, 0) : end]
