@@ -1,7 +1,7 @@
 """What changed since the last start: told where it is harmless, refused where it alters the run."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -72,25 +72,26 @@ def compare_settings(
     changes = _differences(_told(before, now), _told(now, before))
     if is_pivoted:
         changes = [(name, text) for name, text in changes if not name.startswith(CHANGED_BY_PIVOT)]
-    told, altering = [], []
+    told: list[str] = []
+    altering: dict[str, str] = {}
     for name, text in changes:
         source = _whose_path(name)
         if source and name in before and name in now and is_same_text(source):
             told.append(f"the same text under another path: {text}")
         elif name.startswith(_ALTERING):
-            altering.append(text)
+            altering[name] = text
         else:
             told.append(f"setting changed: {text}")
     if altering:
         raise SettingsError(
             "run.toml was changed since the last start in what alters the run: "
-            + "; ".join(altering)
-            + f". Put it back{_way_to([name for name, _ in changes if name.startswith(_ALTERING)])}"
+            + "; ".join(altering.values())
+            + f". Put it back{_way_to(altering)}"
         )
     return told
 
 
-def _way_to(names: Sequence[str]) -> str:
+def _way_to(names: Collection[str]) -> str:
     """How to have settings of these names otherwise, as far as there is a way."""
     if all(name.startswith(CHANGED_BY_PIVOT) for name in names):
         return ", or change it by a pivot"
