@@ -116,8 +116,8 @@ class Series:
         steps, columns = _last_of_each_step(steps, columns)
         known = self._step[: self._size]
         fresh = int(np.searchsorted(steps, known[-1], side="right")) if self._size else 0
-        self._replace(steps[:fresh], {name: column[:fresh] for name, column in columns.items()})
-        self._extend(steps[fresh:], {name: column[fresh:] for name, column in columns.items()})
+        self._replace(steps[:fresh], _picked(columns, slice(fresh)))
+        self._extend(steps[fresh:], _picked(columns, slice(fresh, None)))
 
     def _extend(self, steps: Steps, columns: Mapping[str, _Column]) -> None:
         if not len(steps):
@@ -185,7 +185,7 @@ def _is_same(one: _Column, other: _Column) -> bool:
     return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
 
 
-def _picked(columns: Mapping[str, _Column], at: npt.NDArray[Any]) -> dict[str, _Column]:
+def _picked(columns: Mapping[str, _Column], at: npt.NDArray[Any] | slice) -> dict[str, _Column]:
     return {name: column[at] for name, column in columns.items()}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from console import formatting
 from console.chart.track import Track
 
 
@@ -20,11 +21,11 @@ def value_text(track: Track, value: float) -> str:
         return "–"
     match track:
         case Track.SCORE:
-            return f"{value:.1f}"
+            return formatting.score(value)
         case Track.LR:
-            return f"{value:.2e}"
+            return formatting.learning_rate(value)
         case Track.RATE:
-            return f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.3g}"
+            return formatting.number(value, 0)
         case Track.SHARE:
             return f"{value * 100:.0f} %"
         case _:

@@ -11,7 +11,7 @@ import numpy as np
 from console.chart.axis import round_step, step_ticks
 from console.chart.cell_rows import Ink, Placed, Row, Run, place, to_runs
 from console.chart.glyphs import Glyphs
-from console.chart.grid import Grid, Unit
+from console.chart.grid import Grid, Unit, column_of
 
 _DAY = 86_400
 _INTERVALS = (
@@ -42,9 +42,8 @@ def x_axis(grid: Grid, cursors: Sequence[int], glyphs: Glyphs, *, gutter: int) -
 def _ticks(grid: Grid, columns: int) -> list[tuple[int, str]]:
     """Columns and texts, from left to right."""
     if grid.unit is Unit.STEP:
-        first, last = grid.window
-        ticks = step_ticks(first, last, columns)
-        return [((step - first) * columns // (last - first + 1), text) for step, text in ticks]
+        ticks = step_ticks(*grid.window, columns)
+        return [(column_of(step, *grid.window, columns=columns), text) for step, text in ticks]
     low, high = grid.first_x, grid.last_x
     found = (
         _token_ticks(low, high, columns)

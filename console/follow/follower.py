@@ -98,7 +98,7 @@ class Follower:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the last look reached the history's end."""
+        """Whether the last look reached the history's end, or failed: no reason for one at once."""
         return self._is_complete
 
     def look(self) -> RunView:
@@ -106,9 +106,9 @@ class Follower:
 
         A long history is read in parts: look again at once while it is not complete.
         """
+        self._is_complete = True  # a look that fails is not tried again at once
         if lost := self._operations.lost:
             return self._lost_view(lost)
-        self._is_complete = True  # a look that fails is not tried again at once
         # The lock before the state: a trainer that ends in between has told its end by then.
         presence = presence_of(self.run)
         settings, _ = self._settings.look()
@@ -126,7 +126,6 @@ class Follower:
 
     def _lost_view(self, lost: str) -> RunView:
         """What was known last of the directory; what is under its name now is not read."""
-        self._is_complete = True
         status = Status(word=MOVED, detail=lost, severity=Severity.BAD)
         last = self._last or RunView(
             name=self.run.name, path=self.run.path, status=status, is_running=False

@@ -20,7 +20,6 @@ from trainer.rundir.records.loss_record import LossRecord
 
 PACE_RECORDS = 200
 """How many of the newest records the pace is taken from."""
-_GET_STEP = attrgetter("step")
 _GETTERS = tuple(
     (name, attrgetter(name)) for name, kind in COLUMNS.items() if issubclass(kind, np.floating)
 )
@@ -49,8 +48,12 @@ class History:
         if not told:
             return
         columns = self._columns(told)
-        for index in self._worth_a_look(columns):
-            self._look_at(index, told)
+        is_worth = _worth_a_look(columns)
+        has_nonfinite = self._is_any_nonfinite or np.isnan(columns["loss"]).any()
+        for index in range(len(told)) if has_nonfinite else np.flatnonzero(is_worth).tolist():
+            if is_worth[index]:
+                self._look_at(index, told)
+            self._mark_nonfinite(told[index])
         self.newest = told[-1]
         self.recent.extend(told[-PACE_RECORDS:])
         self.series.append_many(**columns)
@@ -63,33 +66,20 @@ class History:
         columns: dict[str, npt.NDArray[Any]] = {
             name: np.array([*map(get, told)], np.float64) for name, get in _GETTERS
         }
-        columns["step"] = np.array([*map(_GET_STEP, told)])
+        columns["step"] = np.array([record.step for record in told])
         columns["arm"] = self.series.codes_of([record.arm for record in told])
         for name in ("attempt", "phase"):
             codes = map(attrgetter(name), told)
             columns[name] = np.array([UNKNOWN if code is None else code for code in codes])
         return columns
 
-    def _worth_a_look(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.intp]:
-        """Indices of the records that may be marked, among them all that are."""
-        loss, t, ms = columns["loss"], columns["t"], columns["ms"]
-        if self._is_any_nonfinite or np.isnan(loss).any():
-            return np.arange(len(loss))
-        is_worth = ms > STILL_SECONDS * 1000
-        is_worth[0] = True
-        is_worth[1:] |= np.diff(t) > BUSY_SECONDS
-        for name in ("attempt", "phase"):
-            is_worth[1:] |= np.diff(columns[name]) != 0
-        return np.flatnonzero(is_worth)
-
     def _look_at(self, index: int, told: Sequence[LossRecord]) -> None:
         record, step = told[index], told[index].step or 0
         before = told[index - 1] if index else self.newest
         if record.attempt != self.attempt or record.phase != self.phase:
             self._mark_changes(step, record)
-        if _may_be_still(record, before):
+        if before is not None:
             self._mark_stall(step, record, before, told[: index + 1])
-        self._mark_nonfinite(step, record)
 
     def _mark_changes(self, step: int, record: LossRecord) -> None:
         if record.attempt is not None:
@@ -102,17 +92,17 @@ class History:
             self.phase = record.phase
 
     def _mark_stall(
-        self, step: int, record: LossRecord, before: LossRecord | None, told: Sequence[LossRecord]
+        self, step: int, record: LossRecord, before: LossRecord, told: Sequence[LossRecord]
     ) -> None:
         """An event that is over leaves its mark: when the run stood still, and for how long."""
         recent = (*self.recent, *told)[-PACE_RECORDS - 1 : -1]
-        seconds = still_seconds(record, before, recent) if before is not None else 0.0
-        if seconds:
+        if seconds := still_seconds(record, before, recent):
             since = "" if record.t is None else f", {formatting.moment(record.t - seconds)}"
             self._mark(step, MarkKind.STALL, f"still {formatting.duration(seconds)}{since}")
 
-    def _mark_nonfinite(self, step: int, record: LossRecord) -> None:
+    def _mark_nonfinite(self, record: LossRecord) -> None:
         """Mark the first of a row of losses that are no numbers; a replay may take it back."""
+        step = record.step or 0
         name = record.nonfinite_of("loss") if record.loss is None else ""
         if name and not self._is_last_nonfinite:
             self._mark(step, MarkKind.NONFINITE, name)
@@ -153,12 +143,14 @@ def point_of(view: SeriesView, step: int) -> LossPoint | None:
     )
 
 
-def _may_be_still(record: LossRecord, before: LossRecord | None) -> bool:
-    if record.ms is not None and record.ms > STILL_SECONDS * 1000:
-        return True
-    if before is None or record.t is None or before.t is None:
-        return False
-    return record.t - before.t > BUSY_SECONDS
+def _worth_a_look(columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
+    """The records with which the run may have changed or stood still; shape (n,)."""
+    is_worth: npt.NDArray[np.bool_] = columns["ms"] > STILL_SECONDS * 1000
+    is_worth[0] = True
+    is_worth[1:] |= np.diff(columns["t"]) > BUSY_SECONDS
+    for name in ("attempt", "phase"):
+        is_worth[1:] |= np.diff(columns[name]) != 0
+    return is_worth
 
 
 def _known(value: float) -> float | None:
