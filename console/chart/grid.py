@@ -67,7 +67,7 @@ class Grid:
 
     def coarser(self, factor: int) -> Grid:
         """The same window in `factor` times fewer columns."""
-        gap = self.is_gap.reshape(-1, factor).all(axis=1)
+        gap: npt.NDArray[np.bool_] = np.all(self.is_gap.reshape(-1, factor), axis=1)
         return Grid(
             unit=self.unit,
             window=self.window,

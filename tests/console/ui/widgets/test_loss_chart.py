@@ -116,10 +116,11 @@ async def test_zooming_without_a_cursor_stays_with_the_newest() -> None:
         app.chart.show(ChartData(series=series.view()))
         await pilot.pause()
         assert "last 500 steps" in on_screen(app.chart)[1]
-        await pilot.press("0")
-        assert app.chart.look.viewport == Viewport()
-        await pilot.press("0")
-        assert app.chart.look.viewport == Viewport(span=500), "what was in sight is remembered"
+        seen = []
+        for _ in range(2):
+            await pilot.press("0")
+            seen.append(app.chart.look.viewport)
+        assert seen == [Viewport(), Viewport(span=500)], "what was in sight is remembered"
 
 
 async def test_typed_step_is_read_and_told_and_escape_takes_it_away() -> None:
@@ -131,9 +132,8 @@ async def test_typed_step_is_read_and_told_and_escape_takes_it_away() -> None:
         assert "step 12 · loss 6.7619" in on_screen(app.chart)[0]
         assert on_screen(app.chart) == drawn(app.chart)
         await pilot.press("g", "9", "escape")
-        assert app.chart.look.cursor == 12, "Esc ends the typing first"
+        assert app.chosen == [12], "Esc ends the typing first"
         await pilot.press("escape")
-        assert app.chart.look.cursor is None
         assert app.chosen == [12, None]
 
 
@@ -181,10 +181,10 @@ async def test_following_a_selection_tells_nothing_back() -> None:
         app.chart.show(ChartData(series=history().view()))
         app.chart.select(700)
         await pilot.pause()
-        assert app.chart.look.cursor == 700
+        seen = [app.chart.look.cursor]
         app.chart.select(None)
         await pilot.pause()
-        assert app.chart.look.cursor is None
+        assert [*seen, app.chart.look.cursor] == [700, None]
         assert app.chosen == []
 
 
