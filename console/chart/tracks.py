@@ -164,9 +164,9 @@ def _sums_by_arm(values: npt.NDArray[np.floating], source: Source) -> tuple[Valu
     known, keys = np.isfinite(shown), _keys(source)
     if not known.all():
         shown, keys = shown[known], keys[known]
-    total = np.bincount(keys, shown, shape[0] * shape[1]).reshape(shape)
-    count = np.bincount(keys, minlength=shape[0] * shape[1]).reshape(shape)
-    return total, count
+    total = np.bincount(keys, shown, shape[0] * shape[1])
+    count = np.bincount(keys, minlength=shape[0] * shape[1])
+    return total.reshape(shape).astype(np.float64), count.reshape(shape).astype(np.float64)
 
 
 def _shares(source: Source) -> Iterator[Curve]:

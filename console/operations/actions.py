@@ -220,9 +220,19 @@ ACTIONS: tuple[Action, ...] = (
             key_display="-",
             is_shown=False,
         ),
-        Action("chart.track", "m", "next_track", "Track", "val_loss, score, grad_norm, lr, arms …"),
+        Action(
+            "chart.track", "m", "next_track", "Track", "Then val_loss, score, grad_norm, lr, by arm"
+        ),
         Action("chart.follow", "f,escape", "follow", "Follow", "No cursor; stay with the newest"),
-        Action("chart.go", "g", "go_to", "Go to", "Type a step; Enter puts the cursor there"),
+        Action(
+            "chart.go",
+            "g",
+            "go_to",
+            "Go to",
+            "Type a step; Enter puts the cursor there",
+            # The digits that come with it in one burst are the step's, not the panes'.
+            is_priority=True,
+        ),
         Action("chart.whole", "0", "whole", "All", "The whole run, and back to the window"),
         Action("chart.next_mark", "n", "move_to_mark(1)", "Mark", "Cursor to the next mark"),
         Action(
@@ -357,14 +367,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     *_at(
         Place.TRACKS,
-        Action(
-            "tracks.done",
-            "enter,escape,q,M",
-            "done",
-            "Done",
-            "Draw what is marked",
-            is_priority=True,
-        ),
+        Action("tracks.done", "escape,q,M", "done", "Done", "Draw what is marked"),
     ),
     *_at(
         Place.HELP,
