@@ -78,8 +78,8 @@ def test_the_mouse_is_heard_but_not_its_mere_motion(run: RunDirectory) -> None:
 
 def test_a_click_on_the_chart_is_a_click_on_what_is_drawn_there(run: RunDirectory) -> None:
     steps = range(1, 101)
-    records = ",".join(f'{{"step":{step},"loss":2.5,"ema":2.5}}' for step in steps)
-    run.loss.write_text(f"[{records}]")
+    records = ",\n".join(f'{{"step":{step},"loss":2.5,"ema":2.5}}' for step in steps)
+    run.loss.write_text(f"[\n{records}\n]\n")
     with console_in_terminal(run, LC_ALL="C.UTF-8") as (_, ours, _):
         ours.write(b"\x1b[<0;40;12M\x1b[<0;40;12m")
         seen = read_until(ours, " · loss 2.5000 ·".encode())
