@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from console.chart import navigation
-from console.chart.chart_data import ChartData, Look, Points
+from console.chart.chart_data import ChartData, Look, Points, run_of
 from console.chart.glyphs import UNICODE
 from console.chart.grid import Unit
 from console.chart.plot import Drawing, draw
@@ -66,7 +66,7 @@ def test_a_cursor_that_leaves_the_window_takes_it_along() -> None:
     look = navigation.go_to(Look(viewport=Viewport(span=20)), data, 981)
     look = navigation.move(look, data, drawing(data, look), -1)
     assert look.cursor == 980
-    assert look.viewport.window(navigation.run_of(data.series)).holds(980)
+    assert look.viewport.window(run_of(data.series)).holds(980)
 
 
 def test_the_cursor_stops_at_both_ends_of_the_history() -> None:
@@ -79,7 +79,7 @@ def test_a_window_with_a_cursor_in_it_stands_still_until_it_is_followed_again() 
     data = history()
     look = navigation.go_to(Look(viewport=Viewport(span=100)), data, 950)
     longer = history(range(1, 2001))
-    assert look.viewport.window(navigation.run_of(longer.series)) == (901, 1000)
+    assert look.viewport.window(run_of(longer.series)) == (901, 1000)
     followed = navigation.follow(look)
     assert followed == Look(viewport=Viewport(span=100))
     assert navigation.is_following(followed)
@@ -122,7 +122,7 @@ def test_a_range_drawn_with_the_mouse_is_what_is_in_sight_then() -> None:
     left = drawn.gutter + drawn.grid.columns // 4  # type: ignore[union-attr]
     right = drawn.gutter + drawn.grid.columns // 2 - 1  # type: ignore[union-attr]
     window = navigation.zoom_to(look, data, drawn, (right, left)).viewport.window(
-        navigation.run_of(data.series)
+        run_of(data.series)
     )
     assert window == (251, 500)
 
