@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.color import Color
@@ -160,7 +161,27 @@ async def test_a_click_reads_the_record_that_is_drawn_there() -> None:
         assert "loss 40.0000" in on_screen(app.chart)[0]
 
 
-async def test_wheel_zooms_where_the_pointer_is_and_a_drag_shows_what_it_spans() -> None:
+async def test_the_wheel_zooms_where_the_pointer_is_and_pans_with_shift() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.show(ChartData(series=history().view()))
+        await pilot.pause()
+
+        async def turn(kind: type[events.MouseEvent], *, shift: bool = False) -> Viewport:
+            app.chart.post_message(kind(app.chart, 28, 8, 0, 0, 0, shift, False, False))
+            await pilot.pause()
+            return app.chart.look.viewport
+
+        near = await turn(events.MouseScrollUp)
+        assert near.span == 1000
+        assert near.last is not None
+        assert 1240 < near.last < 1290, "a quarter of the run lies left of the pointer"
+        panned = await turn(events.MouseScrollUp, shift=True)
+        assert panned == Viewport(span=1000, last=near.last - 250)
+        assert await turn(events.MouseScrollDown) == Viewport()
+
+
+async def test_a_drag_shows_what_it_spans() -> None:
     app = ChartApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.chart.show(ChartData(series=history().view()))
