@@ -41,6 +41,9 @@ CURVES = tuple(ink for ink in Ink if ink >= Ink.CURVE_1)
 """One for each of several curves; with more curves they begin anew."""
 
 
+_INKS = tuple(Ink)
+
+
 class Run(NamedTuple):
     """Neighbouring characters of one ink."""
 
@@ -90,10 +93,8 @@ def place(texts: Sequence[Placed], width: int) -> Row:
 
 def to_runs(characters: Characters, inks: npt.NDArray[np.uint8]) -> Row:
     """A row of single-cell characters and their inks, both of shape (width,), as runs."""
-    borders = [0, *(np.flatnonzero(np.diff(inks)) + 1).tolist(), len(inks)]
+    borders = [0, *(np.flatnonzero(inks[1:] != inks[:-1]) + 1).tolist(), len(inks)]
     text = "".join(characters.tolist())
     return tuple(
-        Run(text[start:end], Ink(int(inks[start])))
-        for start, end in pairwise(borders)
-        if end > start
+        Run(text[start:end], _INKS[inks[start]]) for start, end in pairwise(borders) if end > start
     )

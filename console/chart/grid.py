@@ -67,7 +67,7 @@ class Grid:
 
     def coarser(self, factor: int) -> Grid:
         """The same window in `factor` times fewer columns."""
-        gap = np.logical_and.reduce(self.is_gap.reshape(-1, factor), axis=1, dtype=np.bool_)
+        gap: npt.NDArray[np.bool_] = np.all(self.is_gap.reshape(-1, factor), axis=1)
         return Grid(
             unit=self.unit,
             window=self.window,

@@ -27,7 +27,7 @@ from console.chart.x_axis import x_axis
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 6  # below this only the numbers are shown
 _LEAST_PANEL = 4
 """Rows of a further panel: its head and three of curves."""
-_GUTTER = 7
+_GUTTER = 8
 """Cells left of the curves, more where a tick needs them: the same in most windows."""
 _STRIP_HEIGHT = 10
 """A chart of so many rows has room for the overview."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from string import ascii_lowercase
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ from console.chart.kept import Kept
 from console.chart.series import SeriesView, Values
 from console.chart.smoothing import smooth, smoothing_name
 from console.chart.track import Track
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -46,6 +49,15 @@ class Source:
     @property
     def view(self) -> SeriesView:
         return self.data.series
+
+    def bucket(self, key: str, values: npt.NDArray[np.floating], above: float) -> Buckets:
+        """The values by column; `key` names them."""
+        return self.kept_of((key, above), lambda: self.grid.bucket(values, above))
+
+    def kept_of(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What a cursor that moves over the same window doesn't change."""
+        window = (self.grid.window, self.grid.unit, self.grid.columns)
+        return self.kept.of_window(self.view, window, key, make)
 
 
 def scale_of(track: Track, look: Look) -> Scale:
@@ -86,9 +98,9 @@ def _curves(track: Track, source: Source, above: float) -> Iterator[Curve]:
             rates = source.kept.of(view, track, _tokens_per_second)
             yield _plain(track, rates, source, above)
         case Track.REWARD:
-            yield from _by_arm(view.reward, source)
+            yield from _by_arm(track, view.reward, source)
         case Track.LOSS_BY_ARM:
-            yield from _by_arm(view.loss, source)
+            yield from _by_arm(track, view.loss, source)
         case Track.SHARE:
             yield from _shares(source)
 
@@ -101,12 +113,12 @@ def _loss(source: Source, above: float) -> Iterator[Curve]:
         ema = source.kept.of(view, strength, lambda view: smooth(view.loss, strength))
     first, second = names or ("loss", smoothing_name(strength))
     for name, values, ink in ((first, view.loss, Ink.RAW), (second, ema, Ink.SMOOTH)):
-        buckets = source.grid.bucket(values, above)
+        buckets = source.bucket(f"{ink.name} {strength}", values, above)
         yield Curve(name=name, buckets=buckets, ink=ink, value=float(values[source.at]))
 
 
 def _plain(track: Track, values: npt.NDArray[np.floating], source: Source, above: float) -> Curve:
-    buckets = source.grid.bucket(values, above)
+    buckets = source.bucket(track, values, above)
     return Curve(name=track, buckets=buckets, ink=Ink.RAW, value=float(values[source.at]))
 
 
@@ -138,34 +150,42 @@ def _tokens_per_second(view: SeriesView) -> Values:
     return rates
 
 
-def _by_arm(values: npt.NDArray[np.floating], source: Source) -> Iterator[Curve]:
+def _by_arm(track: Track, values: npt.NDArray[np.floating], source: Source) -> Iterator[Curve]:
     """The mean of each arm's records in a column."""
-    columns = source.grid.columns
-    shown = values[source.grid.records]
-    known = np.isfinite(shown)
-    keys = _keys(source)
-    size = columns * (len(source.view.arms) + 1)
-    total = np.bincount(keys, np.where(known, shown, 0.0), size).reshape(columns, -1)
-    count = np.bincount(keys, known, size).reshape(columns, -1)
+    total, count = source.kept_of(track, lambda: _sums_by_arm(values, source))
     with np.errstate(invalid="ignore"):
         yield from _arms(total / count, count == 0, source)
 
 
+def _sums_by_arm(values: npt.NDArray[np.floating], source: Source) -> tuple[Values, Values]:
+    """Sums and counts, both of shape (columns, arms + 1)."""
+    shape = (source.grid.columns, len(source.view.arms) + 1)
+    shown = values[source.grid.records]
+    known, keys = np.isfinite(shown), _keys(source)
+    if not known.all():
+        shown, keys = shown[known], keys[known]
+    total = np.bincount(keys, shown, shape[0] * shape[1])
+    count = np.bincount(keys, minlength=shape[0] * shape[1])
+    return total.reshape(shape).astype(np.float64), count.reshape(shape).astype(np.float64)
+
+
 def _shares(source: Source) -> Iterator[Curve]:
     """Each arm's part of the records in a column, 0 to 1."""
-    columns = source.grid.columns
-    size = columns * (len(source.view.arms) + 1)
-    count = np.bincount(_keys(source), minlength=size).reshape(columns, -1)
+    shape = (source.grid.columns, len(source.view.arms) + 1)
+    count = source.kept_of(
+        Track.SHARE,
+        lambda: np.bincount(_keys(source), minlength=shape[0] * shape[1]).reshape(shape),
+    )
     total = count.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         yield from _arms(count / total, np.broadcast_to(total == 0, count.shape), source)
 
 
-def _keys(source: Source) -> npt.NDArray[np.intp]:
+def _keys(source: Source) -> npt.NDArray[np.int32]:
     """Column and arm of each record in sight as one number; unknown arms come first."""
     grid, view = source.grid, source.view
-    column = np.repeat(np.arange(grid.columns), np.diff(grid.starts))
-    return column * (len(view.arms) + 1) + (view.arm[grid.records] + 1)
+    first = np.arange(grid.columns, dtype=np.int32) * (len(view.arms) + 1) + 1
+    return np.repeat(first, np.diff(grid.starts)) + view.arm[grid.records]
 
 
 def _arms(values: Values, is_empty: npt.NDArray[np.bool_], source: Source) -> Iterator[Curve]:

@@ -36,6 +36,8 @@ class ConsoleApp(SteeringApp):
     TITLE = "andrea-console"
     CSS_PATH = Path(__file__).with_name("console.tcss")
     ENABLE_COMMAND_PALETTE = False
+    # The terminal's own selection, with Shift held, copies to where the operator expects it.
+    ALLOW_SELECT = False
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.EVERYWHERE)
 

@@ -43,5 +43,4 @@ def run_console(
 
 async def _run(app: ConsoleApp) -> str | None:
     on_leave_signals(app.action_detach)
-    # Without mouse reports the terminal's own selection works, and no motion makes traffic.
-    return await app.run_async(mouse=False)
+    return await app.run_async()

@@ -8,6 +8,9 @@ from typing import IO
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
+_MOUSE_MODES = (1000, 1002, 1006)
+"""Button presses, motion while one is held, and reports that have no widest column."""
+
 
 class _PatientFile:
     """A text file that takes writes for ever: what a lost terminal doesn't take is dropped.
@@ -45,6 +48,18 @@ class TerminalDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._file = _PatientFile(sys.__stderr__ or sys.stderr)  # type: ignore[assignment]
+
+    def _enable_mouse_support(self) -> None:
+        """Presses, drags and the wheel, but no mere motion: that would be traffic all the time."""
+        self._set_mouse("h")
+
+    def _disable_mouse_support(self) -> None:
+        self._set_mouse("l")
+
+    def _set_mouse(self, switch: str) -> None:
+        if self._mouse:
+            self.write("".join(f"\x1b[?{mode}{switch}" for mode in _MOUSE_MODES))
+            self.flush()
 
 
 def is_gone(fd: int) -> bool:

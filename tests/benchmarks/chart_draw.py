@@ -88,6 +88,7 @@ def measure(records: int) -> None:
     for name, tracks, span, width, height in (
         ("all", LOSS, None, 160, 45),
         ("all", LOSS, None, 80, 24),
+        ("last half", LOSS, records // 2, 160, 45),
         ("last 1,000", LOSS, 1_000, 160, 45),
         ("four tracks", FOUR, None, 160, 45),
     ):

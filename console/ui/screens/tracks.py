@@ -6,12 +6,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.screen import ModalScreen
-from textual.widgets import SelectionList, Static
-from textual.widgets.selection_list import Selection
+from textual.widgets import Static
 
 from console.chart.track import Track
 from console.operations.actions import Place
 from console.ui.keys import bindings_at
+from console.ui.widgets.choices import Choice, Choices
 
 
 class TracksScreen(ModalScreen[tuple[Track, ...]]):
@@ -23,17 +23,28 @@ class TracksScreen(ModalScreen[tuple[Track, ...]]):
         """`known`: those the record has anything of."""
         super().__init__()
         self._known = known
-        self._shown = shown
+        self._marked = {track for track in shown if track in known}
 
     def compose(self) -> ComposeResult:
         with Container(id="tracks") as box:
             box.border_title = "Tracks of the chart"
-            yield SelectionList[Track](
-                *(Selection(str(track), track, track in self._shown) for track in self._known)
-            )
-            yield Static("Space marks   Enter done   Esc done", markup=False)
+            yield Choices()
+            yield Static("Enter marks   Esc done", markup=False)
+
+    def on_mount(self) -> None:
+        self._offer()
+
+    def on_choices_chosen(self, event: Choices.Chosen) -> None:
+        self._marked ^= {Track(event.key)}
+        self._offer()
 
     def action_done(self) -> None:
         """Draw what is marked."""
-        marked = set(self.query_one(SelectionList).selected)
-        self.dismiss(tuple(track for track in self._known if track in marked))
+        self.dismiss(tuple(track for track in self._known if track in self._marked))
+
+    def _offer(self) -> None:
+        choices = [
+            Choice(key=track, text=f"[{'x' if track in self._marked else ' '}] {track}")
+            for track in self._known
+        ]
+        self.query_one(Choices).offer(choices)

@@ -40,7 +40,7 @@ async def test_everything_that_matters_is_in_sight_at_80_columns() -> None:
 @pytest.mark.parametrize("view", [fixed_run.fixed_view(12), fixed_run.stopped_view()])
 async def test_all_keys_are_in_sight_at_80_columns_on_every_pane(view: RunView) -> None:
     own = [
-        ["← step", "+ zoom in"],
+        ["← cursor", "+ zoom", "m track"],
         ["← older", "→ newer", "n newest"],
         [],
         ["f fork", "t thin"],

@@ -70,6 +70,22 @@ def test_a_terminal_that_hung_up_is_gone_and_another_is_not() -> None:
     assert is_gone(theirs)
 
 
+def test_the_mouse_is_heard_but_not_its_mere_motion(run: RunDirectory) -> None:
+    with console_in_terminal(run) as (_, _, seen):
+        assert b"\x1b[?1002h" in seen
+        assert b"\x1b[?1003h" not in seen
+
+
+def test_a_click_on_the_chart_is_a_click_on_what_is_drawn_there(run: RunDirectory) -> None:
+    steps = range(1, 101)
+    records = ",\n".join(f'{{"step":{step},"loss":2.5,"ema":2.5}}' for step in steps)
+    run.loss.write_text(f"[\n{records}\n]\n")
+    with console_in_terminal(run, LC_ALL="C.UTF-8") as (_, ours, _):
+        ours.write(b"\x1b[<0;40;12M\x1b[<0;40;12m")
+        seen = read_until(ours, " · loss 2.5000 ·".encode())
+    assert re.search(rb"step 4\d ", seen)
+
+
 def test_a_console_ends_by_itself_when_its_terminal_is_gone(run: RunDirectory) -> None:
     with console_in_terminal(run) as (child, ours, _):
         ours.close()
