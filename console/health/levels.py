@@ -152,3 +152,21 @@ def _moves(middle: Values, pivots: Sequence[int]) -> list[tuple[int, int]]:
         else:
             moves.append((left, right))
     return moves
+
+
+def without_lone_bins(values: Values) -> Values:
+    """Lone bins brought back to 3 sigmas from the median of their neighbours."""
+    if len(values) < 5:
+        return values
+    around = running_median(values, 5)
+    reach = 3 * sigma_of_windows(values, 1)
+    return np.clip(values, around - reach, around + reach)
+
+
+def running_median(values: Values, window: int) -> Values:
+    """(b,) of as many bins (an odd number) around each; the ends are mirrored."""
+    half = window // 2
+    if len(values) < window:
+        return values
+    padded = np.concatenate([values[:half][::-1], values, values[-half:][::-1]])
+    return medians(sliding_window_view(padded, window))

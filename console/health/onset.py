@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from console.health.evidence import Values
-from console.health.levels import Rise, sigma_of_windows
-from console.health.medians import median, medians
+from console.health.levels import Rise, running_median, sigma_of_windows, without_lone_bins
+from console.health.medians import median
 
 _RAMPS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Lengths that a rise may have, as shares of what follows its beginning."""
@@ -22,11 +21,11 @@ def onset(middle: Values, values: Values, found: Rise, *, may_fall: bool = True)
 
     The line falls in the logarithm of the step (`may_fall`) or is flat.
     """
-    y = _winsorised(values)
+    y = without_lone_bins(values)
     x = np.log1p(np.maximum(middle - middle[0], 0.0))
     best, end = found.best_bin, len(y)
     reach = found.past + 0.25 * found.amount + 2 * sigma_of_windows(values, 1) / 3
-    worse = np.flatnonzero(_running_median(y, 9)[:best] > reach)
+    worse = np.flatnonzero(running_median(y, 9)[:best] > reach)
     learned = int(worse[-1]) + 1 if len(worse) else 0
     start, begin = max(learned, best - max(_LEAST_FIT, end - best)), best
     error = sigma_of_windows(values, 1)
@@ -80,21 +79,3 @@ def _explained(y: Values, x: Values) -> float:
     across = x - x.mean()
     power = float(across @ across)
     return float(across @ y) ** 2 / power if power > 0 else 0.0
-
-
-def _winsorised(values: Values) -> Values:
-    """Lone bins brought back to 3 sigmas from the median of their neighbours."""
-    if len(values) < 5:
-        return values
-    around = _running_median(values, 5)
-    reach = 3 * sigma_of_windows(values, 1)
-    return np.clip(values, around - reach, around + reach)
-
-
-def _running_median(values: Values, window: int) -> Values:
-    """(b,) of as many bins (an odd number) around each; the ends are mirrored."""
-    half = window // 2
-    if len(values) < window:
-        return values
-    padded = np.concatenate([values[:half][::-1], values, values[-half:][::-1]])
-    return medians(sliding_window_view(padded, window))

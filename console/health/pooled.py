@@ -8,7 +8,7 @@ import numpy as np
 
 from console.health.curve import Curve
 from console.health.evidence import Values
-from console.health.levels import without_jumps
+from console.health.levels import without_jumps, without_lone_bins
 
 FEWEST_BINS = 48
 """An arm with fewer is too seldom drawn to be judged."""
@@ -49,10 +49,19 @@ class Pool:
 
 
 def _on_grid(grid: Values, curve: Curve, pivots: Sequence[int]) -> Values:
+    """An arm's level at each step of the grid, NaN where it was not drawn.
+
+    Beyond its outer bins, but within one that is not whole yet, it is as it was there: an arm
+    that dropped out of the mean for the last bin would leave it to the others' noise.
+    """
     even = without_jumps(curve.middle, curve.value, pivots, effect=_EFFECT)
-    if not len(even):
+    if len(even) < 2:
         return np.full(len(grid), np.nan)
-    return np.interp(grid, curve.middle[: len(even)], even, left=np.nan, right=np.nan)
+    middle, even = curve.middle[: len(even)], without_lone_bins(even)
+    on_grid = np.interp(grid, middle, even)
+    is_early = grid < middle[0] - 1.5 * (middle[1] - middle[0])
+    is_late = grid > middle[-1] + 1.5 * (middle[-1] - middle[-2])
+    return np.where(is_early | is_late, np.nan, on_grid)
 
 
 def _n_binned(curve: Curve) -> int:
