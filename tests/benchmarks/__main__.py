@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import leet, saving, screen, training
+from tests.benchmarks import health, leet, saving, screen, training
 from tests.benchmarks.measure import machine
 
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
     "news": screen.news,
     "idle": screen.idle,
     "imports": screen.imports,
+    "health": health.health,
     "leet": leet.leet,
     "soak": screen.soak,
 }

@@ -1,0 +1,94 @@
+"""What the judge says of a run: a verdict, its reasons, and a line for each series."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from console import formatting
+
+Verdict = Literal["healthy", "ill", "unknown"]
+Kind = Literal[
+    "spike",
+    "divergence",
+    "nothing learned",
+    "plateau",
+    "source",
+    "memorising",
+    "val_loss",
+    "score",
+    "step time",
+    "clipping",
+]
+Certainty = Literal["certain", "likely"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Something that is wrong with a run, and since when."""
+
+    kind: Kind
+    series: str
+    """As in its `SeriesLine`."""
+    since_step: int
+    past: float
+    """The series' level before."""
+    now: float
+    text: str
+    """For a person: `audit score 75 → 37`."""
+    sigmas: float
+    """How many standard errors the change is; infinite where that has no meaning."""
+
+    is_apart: bool = True
+    """Not a share of what the training loss does."""
+
+    @property
+    def certainty(self) -> Certainty:
+        return "certain" if self.sigmas >= 10 else "likely"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesLine:
+    """A series now against its own past."""
+
+    series: str
+    now: float | None
+    past: float | None
+    """Its level before it went wrong; where it is well its best one, or its usual one."""
+    since_step: int | None
+    """`None`: it is well, or nothing is known."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The first reason is the one to be told first: the cause of the others, or the oldest."""
+
+    verdict: Verdict
+    reasons: tuple[Reason, ...] = ()
+    lines: tuple[SeriesLine, ...] = ()
+    why_unknown: str = ""
+    """For a person: what there is too little of."""
+
+    @property
+    def headline(self) -> str:
+        """`healthy`, `since step ~120,000: audit score 75 → 37`, `unknown: 3 of 8 audits`."""
+        if self.reasons:
+            first = self.reasons[0]
+            return f"since step ~{formatting.steps(first.since_step)}: {first.text}"
+        return f"unknown: {self.why_unknown}" if self.verdict == "unknown" else "healthy"
+
+    def as_json(self) -> dict[str, Any]:
+        """For `status --json`."""
+        reasons = [
+            {
+                "kind": reason.kind,
+                "series": reason.series,
+                "since_step": reason.since_step,
+                "text": reason.text,
+                "certainty": reason.certainty,
+            }
+            for reason in self.reasons
+        ]
+        return {"verdict": self.verdict, "reasons": reasons}
+
+
+UNKNOWN = Health(verdict="unknown", why_unknown="nothing recorded")
