@@ -1,0 +1,184 @@
+"""Lines of `trainer.log` from any place of it, forwards and backwards, a block at a time.
+
+Nothing is read but the blocks asked for: a log of many gigabytes opens like a short one.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from itertools import accumulate
+from pathlib import Path
+
+from console.view.log_tail import final_state
+from trainer.rundir.reading import reading
+
+_BLOCK_BYTES = 256 << 10
+"""Searched at a time: some two milliseconds in which the screen can't be drawn."""
+_SMALL_BYTES = 64 << 10
+_LONGEST_LINE = 4 << 20
+"""A longer one (a log of zeros, say) is cut into several: memory stays bounded."""
+
+Progress = Callable[[int], bool]
+"""Told the byte that was reached after each block; False ends the reading."""
+
+Patterns = tuple[re.Pattern[bytes], ...]
+"""What a line has to hold to be wanted: all of them."""
+
+
+class Level(Enum):
+    """What a line has to be to be shown. A line that names no level is info."""
+
+    ALL = "all"
+    WARNINGS = "warnings"
+    ERRORS = "errors"
+
+    @property
+    def patterns(self) -> Patterns:
+        """What the lines of this level and worse contain."""
+        return _PATTERNS[self]
+
+    @property
+    def next(self) -> "Level":
+        """The one after this, in a circle."""
+        levels = list(Level)
+        return levels[(levels.index(self) + 1) % len(levels)]
+
+
+_ERROR = rb"andrea-trainer: |error|critical|fatal|traceback|failed|nan loss|exception"
+_PATTERNS = {
+    Level.ALL: (),
+    Level.WARNINGS: (
+        re.compile(rb"(?i)\b(warn(ing)?|alarm|" + _ERROR + rb")|(?-i:\b[A-Z]\w*(Error|Warning)\b)"),
+    ),
+    Level.ERRORS: (re.compile(rb"(?i)\b(" + _ERROR + rb")|(?-i:\b[A-Z]\w*Error\b)"),),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """A line and the byte where it begins. Its text is data: not escaped yet."""
+
+    start: int
+    end: int
+    """Behind its newline."""
+    text: str
+
+
+def search_pattern(text: str) -> re.Pattern[bytes]:
+    """The words as they stand; capitals count only where there is one."""
+    flags = 0 if any(character.isupper() for character in text) else re.IGNORECASE
+    return re.compile(re.escape(text.encode("utf-8", "surrogateescape")), flags)
+
+
+class LogFile:
+    """Opens the log anew at each call: what was rotated or emptied in between is what is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def size(self) -> int:
+        """Bytes now; 0 where it can't be read."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    def before(
+        self, end: int, count: int, patterns: Patterns = (), progress: Progress | None = None
+    ) -> list[LogLine]:
+        """At most `count` wanted lines that end at or before byte `end`, in the log's order."""
+        found: list[LogLine] = []
+        try:
+            with reading(self.path) as file:
+                fd = file.fileno()
+                for start, line in _backwards(fd, end, patterns, progress):
+                    if _is_wanted(line, patterns):
+                        found.append(_log_line(start, line))
+                        if len(found) >= count:
+                            break
+        except OSError:
+            return []
+        return found[::-1]
+
+    def after(
+        self, start: int, count: int, patterns: Patterns = (), progress: Progress | None = None
+    ) -> list[LogLine]:
+        """At most `count` wanted lines from byte `start`, where a line begins."""
+        found: list[LogLine] = []
+        try:
+            with reading(self.path) as file:
+                for at, line in _forwards(file.fileno(), start, patterns, progress):
+                    if _is_wanted(line, patterns):
+                        found.append(_log_line(at, line))
+                        if len(found) >= count:
+                            break
+        except OSError:
+            return []
+        return found
+
+
+def _log_line(start: int, line: bytes) -> LogLine:
+    text = final_state(line.removesuffix(b"\n").decode("utf-8", errors="replace"))
+    return LogLine(start=start, end=start + len(line), text=text)
+
+
+def _is_wanted(data: bytes, patterns: Patterns) -> bool:
+    return all(pattern.search(data) for pattern in patterns)
+
+
+def _backwards(
+    fd: int, end: int, patterns: Patterns, progress: Progress | None
+) -> Iterator[tuple[int, bytes]]:
+    """Lines before `end`, the last first, but for blocks that hold no wanted one.
+
+    The first block is a small one: near lines come at once.
+    """
+    end = min(end, os.fstat(fd).st_size)
+    rest, size = b"", _SMALL_BYTES
+    while end > 0:
+        start = max(0, end - size)
+        data = os.pread(fd, end - start, start) + rest
+        first = 0 if start == 0 or len(data) > _LONGEST_LINE else _behind_newline(data)
+        rest = data[:first]
+        at = start + len(data)
+        for line in reversed(_split(data[first:]) if _is_wanted(data, patterns) else []):
+            at -= len(line)
+            yield at, line
+        end, size = start, _BLOCK_BYTES
+        if progress is not None and not progress(end):
+            return
+
+
+def _behind_newline(data: bytes) -> int:
+    """Where the first line that surely begins in `data` does; its length if none does."""
+    return data.find(b"\n") + 1 or len(data)
+
+
+def _forwards(
+    fd: int, start: int, patterns: Patterns, progress: Progress | None
+) -> Iterator[tuple[int, bytes]]:
+    """Lines from `start` on, but for blocks that hold no wanted one; the last may lack its end."""
+    rest, at, size = b"", start, _SMALL_BYTES
+    while block := os.pread(fd, size, at + len(rest)):
+        data = rest + block
+        whole = data.rfind(b"\n") + 1
+        if not whole and len(data) >= _LONGEST_LINE:
+            whole = len(data)
+        lines = _split(data[:whole]) if _is_wanted(data, patterns) else []
+        starts = accumulate(map(len, lines), initial=at)
+        yield from zip(starts, lines, strict=False)
+        rest, at = data[whole:], at + whole
+        size = _BLOCK_BYTES
+        if progress is not None and not progress(at):
+            return
+    if rest:
+        yield at, rest
+
+
+def _split(data: bytes) -> list[bytes]:
+    """Lines with their newlines; only `\\n` ends one."""
+    parts = data.split(b"\n")
+    lines = [part + b"\n" for part in parts[:-1]]
+    return [*lines, parts[-1]] if parts[-1] else lines
