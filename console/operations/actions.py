@@ -17,6 +17,7 @@ class Place(Enum):
     CHART = "Loss chart"
     SAMPLES = "Samples"
     CHECKPOINTS = "Checkpoints"
+    LOG = "Log"
     LINES = "Lines of text"
     AUDITS = "Two audits"
     HELP = "Help"
@@ -279,6 +280,16 @@ ACTIONS: tuple[Action, ...] = (
         Action(
             "checkpoints.end", "end,G", "move_to(-1)", "Oldest", "To the oldest", is_shown=False
         ),
+    ),
+    *_at(
+        Place.LOG,
+        Action("log.search", "slash", "search", "Search", "Find a word, the newest first"),
+        Action("log.next", "n", "find(-1)", "Older match", "The match before", is_shown=False),
+        Action("log.before", "N", "find(1)", "Newer match", "The match after", is_shown=False),
+        Action("log.level", "L", "next_level", "Level", "All lines, warnings, or errors only"),
+        Action("log.follow", "F", "follow", "Follow", "Back to the end, and stay there"),
+        Action("log.pager", "enter", "page_here", "Pager", "Open $PAGER at this place"),
+        Action("log.stop", "escape", "stop_reading", "Stop", "End a search", is_shown=False),
     ),
     *_at(
         Place.LINES,

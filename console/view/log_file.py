@@ -118,6 +118,35 @@ class LogFile:
             return []
         return found
 
+    def place_of(self, step: int) -> LogLine | None:
+        """The last line that names a step at or before this one; `None` if none is near.
+
+        Steps rise through a log, but for replays: halving finds the place in a few blocks.
+        """
+        low, high = 0, self.size()
+        while high - low > _SMALL_BYTES:
+            middle = (low + high) // 2
+            line = next(iter(self.after(middle, 1, (_STEP,), _one_block)), None)
+            if line is None or line.start >= high or _step_in(line) > step:
+                high = middle
+            else:
+                low = line.start
+        near = self.after(low, _NEAR_LINES, (_STEP,), _one_block)
+        return next((line for line in reversed(near) if _step_in(line) <= step), None)
+
+
+_NEAR_LINES = 5000
+_STEP = re.compile(rb"(?i)\bsteps?[ _=:]{0,2}(\d[\d,]*)")
+
+
+def _one_block(reached: int) -> bool:
+    return False
+
+
+def _step_in(line: LogLine) -> int:
+    found = _STEP.search(line.text.encode("utf-8", "replace"))
+    return int(found[1].replace(b",", b"")[:18]) if found else 0
+
 
 def _log_line(start: int, line: bytes) -> LogLine:
     text = final_state(line.removesuffix(b"\n").decode("utf-8", errors="replace"))
