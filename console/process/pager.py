@@ -1,9 +1,7 @@
-"""The operator's pager, at a place of a file, while the console steps aside."""
+"""What opens a place of a file in the operator's pager."""
 
 import os
 import shlex
-import signal
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,15 +18,3 @@ def pager_command(environ: Mapping[str, str], path: Path, at: int) -> list[str]:
     if Path(command[0]).name == "less":
         command += ["-n", f"+{at}P"]
     return [*command, "--", os.fspath(path)]
-
-
-def run_pager(command: list[str]) -> str:
-    """Runs until it is closed; Ctrl+C is the pager's. Why it could not, in words; else empty."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        subprocess.run(command, check=False)
-    except OSError as error:
-        return f"{command[0]}: {error.strerror or error}"
-    finally:
-        signal.signal(signal.SIGINT, before)
-    return ""

@@ -13,7 +13,8 @@ from textual.content import Content
 
 from console import formatting
 from console.operations.actions import Place
-from console.process.pager import pager_command, run_pager
+from console.process.launch import run_in_terminal
+from console.process.pager import pager_command
 from console.ui.keys import bindings_at
 from console.ui.theme import DIM
 from console.ui.widgets.line_view import LineView
@@ -155,7 +156,7 @@ class LogPane(LineView):
         command = pager_command(os.environ, self._log.path, self._top())
         try:
             with self.app.suspend():
-                refusal = run_pager(command)
+                refusal = run_in_terminal(command)
         except SuspendNotSupported:
             refusal = "a pager needs a real terminal"
         if refusal:
