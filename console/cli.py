@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import io
 import os
 import sys
 import time
@@ -45,6 +46,8 @@ _UNREAD = 141
 
 def main(argv: Sequence[str] | None = None, *, ahead: ReadAhead | None = None) -> int:
     """Run one command; returns its exit code. `ahead` reads the run's history already."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name that is no UTF-8 comes out as its bytes
+        sys.stdout.reconfigure(errors="surrogateescape")
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv), ahead)
         sys.stdout.flush()

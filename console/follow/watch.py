@@ -45,7 +45,7 @@ async def wakes(
                         yield wake
             except FileNotFoundError:
                 pass
-            except (OSError, RuntimeError, ExceptionGroup) as error:
+            except (OSError, RuntimeError, UnicodeEncodeError, ExceptionGroup) as error:
                 note = f"changes are seen every {tick_seconds:g} s only: {_reason(error)}"
         yield Wake(is_tick=True, note=note)
         await asyncio.sleep(tick_seconds)
@@ -87,6 +87,8 @@ def _reason(error: Exception) -> str:
     """Why; what fails in the watcher's thread comes back in a group."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, UnicodeEncodeError):
+        return "the name of its directory is no UTF-8"
     return str(error) or type(error).__name__
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit
+from trainer.rundir.names import shown
+from trainer.rundir.outcomes import Exit, SettingsError
 
 _GENTLE = (Exit.TERMINATED, Exit.INTERRUPTED, Exit.HELD)
 """Ends that the operator asked for: no failure, and nothing to restart."""
@@ -31,8 +32,14 @@ def unit_text(
     checkpoint_bytes: int,
     is_system: bool,
 ) -> str:
-    """The unit's text. `is_system`: for /etc/systemd/system, run as the present user."""
+    """The unit's text. `is_system`: for /etc/systemd/system, run as the present user.
+
+    Raises `SettingsError` for what a line of a unit can't hold.
+    """
     path = run.path.absolute()
+    for text in (str(path), *command, *(f"{name}={value}" for name, value in environment.items())):
+        if not text.isprintable():
+            raise SettingsError(f"service: a unit file can't hold {shown(text)}; rename it")
     lines = [
         "[Unit]",
         f"Description=Training run {_escaped(run.name)}",

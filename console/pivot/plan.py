@@ -13,7 +13,7 @@ from trainer.rundir.config.policy_change import (
     check_sources,
     diff_texts,
 )
-from trainer.rundir.config.run_toml import parse_settings
+from trainer.rundir.config.run_toml import load_text, parse_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
@@ -46,10 +46,10 @@ def make_plan(
     run: RunDirectory, change: PolicyChange, mode: HoldMode, arms: Mapping[str, ArmState]
 ) -> Plan:
     """The plan for a change of policy; raises `SettingsError` that names the key, or `OSError`."""
-    text = read_file(run.settings).decode()
+    text, before = load_text(run.settings)
     new_text = apply_change(text, change)
     settings = parse_settings(new_text)
-    check_sources(run, parse_settings(text), settings)
+    check_sources(run, before, settings)
     return Plan(
         change=change,
         mode=mode,
@@ -75,10 +75,16 @@ def require_as_planned(run: RunDirectory, plan: Plan) -> None:
 class Check:
     """One precondition of a pivot."""
 
-    ok: bool
+    ok: bool | None
+    """`None`: not known, which holds nothing up."""
     what: str
     mend: str = ""
     """What to do about it; a check that is ok may have a remark here."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it holds the pivot up."""
+        return self.ok is False
 
 
 def ends_at_checkpoint(view: RunView) -> bool:
@@ -148,7 +154,8 @@ def _newest(view: RunView, threshold: float) -> Check:
 def _disk(view: RunView) -> Check:
     need = view.newest.n_bytes if view.newest is not None else None
     if need is None or view.free_bytes is None:
-        return Check(ok=True, what="free disk space is unknown")
+        what = "the size of a checkpoint" if need is None else "the free space of the disk"
+        return Check(ok=None, what=f"room for a checkpoint: {what} is unknown")
     free = formatting.size(view.free_bytes)
     if view.free_bytes < need:
         mend = f"a checkpoint needs {formatting.size(need)}: make room"

@@ -60,10 +60,13 @@ def _plan(run: RunDirectory, arguments: argparse.Namespace) -> Plan:
     return plan
 
 
+_ANSWERS = {True: "ok", False: "NO", None: "unknown"}
+
+
 def _is_healthy(run: RunDirectory) -> bool:
     view = look_at_all(Follower(run))
     checks = check_preconditions(run, view, load_settings(run.settings).audit.threshold)
-    failed = [check for check in checks if not check.ok]
+    failed = [check for check in checks if check.has_failed]
     for check in checks:
         say(_line(check))
     return not failed
@@ -71,7 +74,7 @@ def _is_healthy(run: RunDirectory) -> bool:
 
 def _line(check: Check) -> str:
     mend = f": {check.mend}" if check.mend else ""
-    return f"{'ok' if check.ok else 'NO'}: {check.what}{mend}"
+    return f"{_ANSWERS[check.ok]}: {check.what}{mend}"
 
 
 def _is_confirmed(run: RunDirectory) -> bool:

@@ -49,7 +49,7 @@ def alarms_of(
         *_told(state),
         *(f"the next start would refuse: {refusal.what}" for refusal in refusals),
         _nonfinite(last),
-        _gate(settings, audits),
+        _gate(settings, audits, is_finished=state is not None and state.doing == "finished"),
         *(_behind(progress) if progress is not None else ()),
         _disk(room),
         _skipped(skipped),
@@ -72,9 +72,12 @@ def _nonfinite(last: LossPoint | None) -> str:
     return f"the loss is {last.nonfinite} at step {formatting.steps(last.step)}"
 
 
-def _gate(settings: Settings | None, audits: Sequence[Audit]) -> str:
-    """Audits under the threshold in a row, before they are enough to halt the run."""
-    if settings is None or not settings.audit.patience:
+def _gate(settings: Settings | None, audits: Sequence[Audit], *, is_finished: bool) -> str:
+    """Audits under the threshold in a row, before they are enough to halt the run.
+
+    A run that has finished can't be halted any more.
+    """
+    if settings is None or not settings.audit.patience or is_finished:
         return ""
     gate, warmup_steps = settings.audit, settings.optimizer.warmup_steps
     n_low = 0

@@ -5,9 +5,12 @@ What a new record costs does not depend on how many came before it.
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from console import formatting
 from console.chart.series import COLUMNS, UNKNOWN, Series, SeriesView
@@ -17,7 +20,10 @@ from trainer.rundir.records.loss_record import LossRecord
 
 PACE_RECORDS = 200
 """How many of the newest records the pace is taken from."""
-_NUMBERS = tuple(name for name, kind in COLUMNS.items() if issubclass(kind, np.floating))
+_GET_STEP = attrgetter("step")
+_GETTERS = tuple(
+    (name, attrgetter(name)) for name, kind in COLUMNS.items() if issubclass(kind, np.floating)
+)
 
 
 class History:
@@ -39,35 +45,51 @@ class History:
 
     def add(self, records: Sequence[LossRecord]) -> None:
         """Fold new records; those without a step are left out."""
-        steps: list[int] = []
-        told: list[LossRecord] = []
-        before = self.newest
-        for record in records:
-            if (step := record.step) is None:
-                continue
-            steps.append(step)
-            told.append(record)
-            if record.attempt != self.attempt or record.phase != self.phase:
-                self._mark_changes(step, record)
-            if _may_be_still(record, before):
-                self._mark_stall(step, record, before, told)
-            before = record
-            if record.loss is None or self._is_any_nonfinite:
-                self._mark_nonfinite(step, record)
-        if told:
-            self.newest = told[-1]
-            self.recent.extend(told[-PACE_RECORDS:])
-            columns = {name: [getattr(record, name) for record in told] for name in _NUMBERS}
-            self.series.append_many(
-                steps,
-                **columns,
-                arm=self.series.codes_of([record.arm for record in told]),
-                attempt=[_code(record.attempt) for record in told],
-                phase=[_code(record.phase) for record in told],
-            )
+        told = [record for record in records if record.step is not None]
+        if not told:
+            return
+        columns = self._columns(told)
+        for index in self._worth_a_look(columns):
+            self._look_at(index, told)
+        self.newest = told[-1]
+        self.recent.extend(told[-PACE_RECORDS:])
+        self.series.append_many(**columns)
         if self._is_marked_anew:
             self._is_marked_anew = False
             self.marks = tuple(sorted(self._marks.values(), key=lambda mark: mark.step))
+
+    def _columns(self, told: Sequence[LossRecord]) -> dict[str, npt.NDArray[Any]]:
+        """By name; a column at a time, as a million records are read so."""
+        columns: dict[str, npt.NDArray[Any]] = {
+            name: np.array([*map(get, told)], np.float64) for name, get in _GETTERS
+        }
+        columns["step"] = np.array([*map(_GET_STEP, told)])
+        columns["arm"] = self.series.codes_of([record.arm for record in told])
+        for name in ("attempt", "phase"):
+            codes = map(attrgetter(name), told)
+            columns[name] = np.array([UNKNOWN if code is None else code for code in codes])
+        return columns
+
+    def _worth_a_look(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.intp]:
+        """Indices of the records that may be marked, among them all that are."""
+        loss, t, ms = columns["loss"], columns["t"], columns["ms"]
+        if self._is_any_nonfinite or np.isnan(loss).any():
+            return np.arange(len(loss))
+        is_worth = ms > STILL_SECONDS * 1000
+        is_worth[0] = True
+        is_worth[1:] |= np.diff(t) > BUSY_SECONDS
+        for name in ("attempt", "phase"):
+            is_worth[1:] |= np.diff(columns[name]) != 0
+        return np.flatnonzero(is_worth)
+
+    def _look_at(self, index: int, told: Sequence[LossRecord]) -> None:
+        record, step = told[index], told[index].step or 0
+        before = told[index - 1] if index else self.newest
+        if record.attempt != self.attempt or record.phase != self.phase:
+            self._mark_changes(step, record)
+        if _may_be_still(record, before):
+            self._mark_stall(step, record, before, told[: index + 1])
+        self._mark_nonfinite(step, record)
 
     def _mark_changes(self, step: int, record: LossRecord) -> None:
         if record.attempt is not None:
@@ -132,7 +154,6 @@ def point_of(view: SeriesView, step: int) -> LossPoint | None:
 
 
 def _may_be_still(record: LossRecord, before: LossRecord | None) -> bool:
-    """Whether to look closer; asked of each of a million records."""
     if record.ms is not None and record.ms > STILL_SECONDS * 1000:
         return True
     if before is None or record.t is None or before.t is None:
@@ -142,10 +163,6 @@ def _may_be_still(record: LossRecord, before: LossRecord | None) -> bool:
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
-
-
-def _code(number: int | None) -> int:
-    return UNKNOWN if number is None else number
 
 
 def loss_point(record: LossRecord) -> LossPoint:

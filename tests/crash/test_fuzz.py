@@ -1,5 +1,6 @@
-"""The fuzzer of run directories can fail; `python -m tests.crash.fuzz` runs it."""
+"""Some hundred mutated runs; `python -m tests.crash.fuzz` makes thousands."""
 
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -10,7 +11,22 @@ import pytest
 from tests.crash.fuzz.acts import Act
 from tests.crash.fuzz.cases import Arena, Case
 from tests.crash.workload import make_small_run
+from tests.tiny import ROOT
 from trainer.rundir.layout import RunDirectory
+
+_CASES, _SECONDS = 150, 12
+
+
+def test_no_mutated_run_makes_a_fault() -> None:
+    command = [sys.executable, "-m", "tests.crash.fuzz", "--cases", str(_CASES)]
+    done = subprocess.run(
+        [*command, "--seconds", str(_SECONDS), "--jobs", "2"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def raises(act: Act, run: Path) -> int:
@@ -36,6 +52,10 @@ def says_control_characters(act: Act, run: Path) -> int:
     return 0
 
 
+def takes_memory(act: Act, run: Path) -> int:
+    return len(b"x" * (800 << 20)) & 0
+
+
 @pytest.mark.parametrize(
     ("planted", "kind"),
     [
@@ -44,6 +64,7 @@ def says_control_characters(act: Act, run: Path) -> int:
         (writes_beside, "outside"),
         (ends_oddly, "exit code"),
         (says_control_characters, "control characters"),
+        (takes_memory, "memory"),
     ],
 )
 def test_a_planted_fault_is_found(

@@ -17,8 +17,13 @@ from trainer.rundir.atomic import sync_directory, write_atomic
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
 from trainer.rundir.checkpoints.cloning import clone_file, digest_of
 from trainer.rundir.checkpoints.coverage import own_checkpoints
-from trainer.rundir.config.policy_change import PolicyChange, apply_change, check_sources
-from trainer.rundir.config.run_toml import parse_settings
+from trainer.rundir.config.policy_change import (
+    FIXED_BY_WEIGHTS,
+    PolicyChange,
+    apply_change,
+    check_sources,
+)
+from trainer.rundir.config.run_toml import load_text, parse_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import is_utf_8, shown
@@ -30,11 +35,6 @@ from trainer.rundir.records.record_file import Record, RecordArray, canonical, l
 from trainer.rundir.sources.documents import PYTHON
 from trainer.rundir.start_checks import look_ahead
 
-_FIXED = {
-    "model": "is part of the weights' shape",
-    "preset": "is part of the weights' shape",
-    "rules": "are those that the weights were trained by",
-}
 _BY_POLICY = ("sources", "policy")
 
 
@@ -125,8 +125,8 @@ def set_settings(text: str, values: Mapping[str, str]) -> str:
     document = tomlkit.parse(text)
     for name, value in values.items():
         section, _, key = name.partition(".")
-        if section in _FIXED:
-            raise SettingsError(f"{name}: {_FIXED[section]}; a fork keeps its parent's")
+        if section in FIXED_BY_WEIGHTS:
+            raise SettingsError(f"{name}: {FIXED_BY_WEIGHTS[section]}; a fork keeps its parent's")
         if section in _BY_POLICY:
             raise SettingsError(f"{name}: sources and policy of a fork change by a policy file")
         if key and section not in document:
@@ -189,7 +189,7 @@ def _boundary(run: RunDirectory, phase: int) -> int:
 def _settings_text(run: RunDirectory, phase: int) -> str:
     is_current = phase == run.current_phase()
     path = run.settings if is_current else run.phase_archive(phase) / run.settings.name
-    return read_file(path).decode()
+    return load_text(path)[0]
 
 
 def _checkpoint(run: RunDirectory, step: int, settings: Settings) -> Checkpoint:
@@ -297,9 +297,9 @@ def _lineage(run: RunDirectory) -> tuple[Base, ...]:
 
 def _pivot(fork: RunDirectory, base: Checkpoint, change: PolicyChange, t: float) -> None:
     """A pivot of the fork before it ever starts: nobody else knows the directory yet."""
-    before = read_file(fork.settings).decode()
+    before, settings = load_text(fork.settings)
     text = apply_change(before, change)
-    check_sources(fork, parse_settings(before), parse_settings(text))
+    check_sources(fork, settings, parse_settings(text))
     pivot = request_pivot(fork, text, mode=HoldMode.NOW, note=change.note, step=base.step, t=t)
     pivot = archive(fork, hold(fork, pivot, base, t), t)
     retire(fork, restart(fork, commit(fork, pivot, t), t))

@@ -1,6 +1,7 @@
 """Noticing changes, with the real watcher on a real directory."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -37,6 +38,16 @@ async def watched(tmp_path: Path) -> AsyncGenerator[asyncio.Queue[Wake], None]:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_a_directory_whose_name_is_no_utf_8_is_looked_at_by_the_tick(tmp_path: Path) -> None:
+    directory = tmp_path / os.fsdecode(b"run-\xff")
+    directory.mkdir()
+    changes = wakes(directory, tick_seconds=0.01)
+    wake = await anext(changes)
+    assert wake.is_tick
+    assert "no UTF-8" in wake.note
+    await changes.aclose()
 
 
 async def test_every_replacement_of_a_file_is_noticed(

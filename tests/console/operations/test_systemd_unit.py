@@ -10,7 +10,7 @@ from console.cli import main
 from console.operations.systemd_unit import linger_words, stop_seconds, unit_name, unit_text
 from tests.tiny import make_tiny_run
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit
+from trainer.rundir.outcomes import Exit, SettingsError
 
 
 def unit_of(run: RunDirectory, *, is_system: bool = False) -> str:
@@ -45,6 +45,12 @@ def test_each_exit_code_is_a_gentle_end_a_persons_or_a_restart(tmp_path: Path) -
     assert gentle == {0, 10, 130, 143}
     assert set(Exit) - gentle - persons == {Exit.ERROR}
     assert unit["Restart"] == "on-failure"
+
+
+@pytest.mark.parametrize("name", ["a\nExecStartPre=touch x", "a\x1b[2J", "a\udcff"])
+def test_a_run_whose_name_a_unit_cant_hold_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="a unit file can't hold"):
+        unit_of(RunDirectory(tmp_path / name))
 
 
 def test_a_stop_has_time_for_a_save_on_a_slow_disk() -> None:

@@ -266,7 +266,7 @@ def test_preconditions_say_what_is_wrong_and_how_to_mend_it(run: RunDirectory) -
         step=2000,
         total_steps=2000,
     )
-    failed = [c for c in check_preconditions(run, view, 30.0) if not c.ok]
+    failed = [c for c in check_preconditions(run, view, 30.0) if c.has_failed]
     assert [check.what for check in failed] == [
         "a pivot is under way",
         "the trainer takes no signals from here",

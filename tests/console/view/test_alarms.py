@@ -66,6 +66,11 @@ def test_more_low_audits_than_halt_the_run_are_counted_in_a_true_sentence() -> N
     assert alarm == "coherence gate: the last 10 audits under 30; 5 in a row halt the run"
 
 
+def test_a_run_that_has_finished_has_no_gate_before_it() -> None:
+    assert alarms(state=State(doing="finished"), audits=audits(10, 10, 10)) == ()
+    assert len(alarms(state=State(doing="stopped"), audits=audits(10, 10, 10))) == 1
+
+
 def test_audits_of_the_warm_up_dont_count_for_the_gate() -> None:
     assert alarms(audits=audits(10, 10, 10, first_step=-100)) == ()
 

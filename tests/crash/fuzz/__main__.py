@@ -17,9 +17,10 @@ from pathlib import Path
 import trainer.session  # noqa: F401 - loaded once, before the cases are forked
 from tests.crash.fuzz.bases import make_bases
 from tests.crash.fuzz.cases import Arena, Case
-from tests.crash.fuzz.child import adopt_orphans, run_limited
+from tests.crash.fuzz.child import adopt_orphans, end_orphans, run_limited
 from trainer.rundir.layout import RunDirectory
 
+_ORPHAN_SECONDS = 5.0
 _BASES_SECONDS = 120.0
 _SHOWN_NUMBERS = 8
 
@@ -112,10 +113,12 @@ def main() -> int:
     if arguments.only is not None:
         numbers = range(arguments.only, arguments.only + 1)
     began = time.monotonic()
+    adopt_orphans()
     with tempfile.TemporaryDirectory() as name:
         cases = explore(Path(name).resolve(), numbers, arguments.seed, arguments.jobs)
         n_cases, found = collect(cases, until=began + arguments.seconds)
         cases.close()
+        end_orphans(_ORPHAN_SECONDS)  # of workers that were ended within a case
     words = report(found, arguments.seed)
     if words:
         print(words.encode(errors="backslashreplace").decode())

@@ -35,7 +35,7 @@ class Ended:
     """Negative: killed by that signal; None: it did not end in time."""
     seconds: float
     memory_bytes: int
-    """More than the fuzzer had, at its peak."""
+    """At its peak."""
     stdout: bytes
     stderr: bytes
     is_orphan_stuck: bool = False
@@ -69,12 +69,11 @@ def run_limited(
         _kill_telling_where(pid)
     _, status, usage = os.wait4(pid, 0)
     seconds = time.monotonic() - began
-    is_stuck = _end_orphans(limit_seconds)
-    mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    is_stuck = end_orphans(limit_seconds)
     return Ended(
         code=os.waitstatus_to_exitcode(status) if ends else None,
         seconds=seconds,
-        memory_bytes=max(0, usage.ru_maxrss - mine) << 10,
+        memory_bytes=usage.ru_maxrss << 10,
         stdout=(folder / "stdout").read_bytes(),
         stderr=(folder / "stderr").read_bytes(),
         is_orphan_stuck=is_stuck,
@@ -173,7 +172,7 @@ def _kill_telling_where(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def _end_orphans(limit_seconds: float) -> bool:
+def end_orphans(limit_seconds: float) -> bool:
     """Ask all that is left to end, then kill it; whether something had to be killed."""
     deadline = time.monotonic() + limit_seconds
     is_stuck = False

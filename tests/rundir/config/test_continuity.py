@@ -44,6 +44,24 @@ def test_each_setting_that_differs_is_told_or_refused(name: str) -> None:
             compare_settings(before, now)
 
 
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("policy.stdlib-docs.floor", "by a pivot"),
+        ("optimizer.lr", "in a fork"),
+        ("train.total_steps", "in a fork"),
+        ("model.layers", "a new run"),
+        ("rules", "a new run"),
+    ],
+)
+def test_the_way_to_another_setting_is_one_that_takes_it(name: str, way: str) -> None:
+    before, now = settings(), settings()
+    assert name in now
+    now[name] = "other"
+    with pytest.raises(SettingsError, match=f"Put it back, or .*{way}"):
+        compare_settings(before, now)
+
+
 def test_source_that_comes_or_goes_is_refused_and_named() -> None:
     more = {**settings(), "sources.books.path": "books/*.txt"}
     for before, now in ((settings(), more), (more, settings())):

@@ -238,3 +238,13 @@ def test_any_bytes_are_looked_at_without_an_error_and_to_an_end(
                 break
         assert not news.has_more
         assert tail.look(max_bytes).records == []
+
+
+def test_a_hole_of_zeros_longer_than_any_record_is_read_over(path: Path) -> None:
+    path.write_bytes(b'[\n{"step":1},\n')
+    os.truncate(path, 300 << 20)
+    with path.open("ab") as file:
+        file.write(b'\n{"step":2}\n{"step":3}\n]\n')
+    follower = Follower(path)
+    assert follower.look() == [1, 2, 3]
+    assert follower.n_damaged > 0

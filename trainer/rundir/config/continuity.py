@@ -1,13 +1,13 @@
 """What changed since the last start: told where it is harmless, refused where it alters the run."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from trainer.rundir.config.policy_change import CHANGED_BY_PIVOT
+from trainer.rundir.config.policy_change import CHANGED_BY_PIVOT, FIXED_BY_WEIGHTS
 from trainer.rundir.config.run_toml import default_of
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SettingsError
@@ -85,9 +85,18 @@ def compare_settings(
         raise SettingsError(
             "run.toml was changed since the last start in what alters the run: "
             + "; ".join(altering)
-            + ". Put it back, or change it by a pivot or a fork"
+            + f". Put it back{_way_to([name for name, _ in changes if name.startswith(_ALTERING)])}"
         )
     return told
+
+
+def _way_to(names: Sequence[str]) -> str:
+    """How to have settings of these names otherwise, as far as there is a way."""
+    if all(name.startswith(CHANGED_BY_PIVOT) for name in names):
+        return ", or change it by a pivot"
+    if any(name.startswith(tuple(FIXED_BY_WEIGHTS)) for name in names):
+        return ", or make a new run: the weights were made by it"
+    return ", or try it in a fork (andrea-console fork --set)"
 
 
 def digests_of(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -120,8 +129,8 @@ def compare_digests(before: Mapping[str, str], now: Mapping[str, str]) -> None:
     if sections:
         raise SettingsError(
             f"run.toml was changed in {', '.join(sections)} since the newest audit, in what alters"
-            " the run (what exactly, a lost .state.json would tell). Put it back, or change it by a"
-            " pivot or a fork"
+            " the run (what exactly, a lost .state.json would tell). Put it back"
+            + _way_to([f"{section}." for section in sections])
         )
 
 

@@ -34,6 +34,12 @@ from trainer.rundir.state import read_state
 
 _KEYS = ("note", "remove", "policy", "sources")
 CHANGED_BY_PIVOT = ("sources.", "policy.")
+FIXED_BY_WEIGHTS = {
+    "model": "is part of the weights' shape",
+    "preset": "is part of the weights' shape",
+    "rules": "are those that the weights were trained by",
+}
+"""What no fork can have otherwise than its parent, and why."""
 """What a pivot may change, by the beginning of the settings' names."""
 
 

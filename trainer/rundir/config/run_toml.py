@@ -19,6 +19,8 @@ from trainer.rundir.reading import read_file
 
 T = TypeVar("T")
 
+_BOM = "\ufeff"
+
 LOST_SETTINGS = (
     "is missing from a run that was trained; bring it back from a backup (.state.json and archive/"
     " hold the settings too)"
@@ -28,6 +30,11 @@ LOST_SETTINGS = (
 
 def load_settings(path: Path) -> Settings:
     """Read and validate `run.toml`; `SettingsError` names file, setting and mend."""
+    return load_text(path)[1]
+
+
+def load_text(path: Path) -> tuple[str, Settings]:
+    """The text of `run.toml` and what it says; raises as `load_settings`."""
     try:
         text = read_file(path).decode()
     except FileNotFoundError:
@@ -38,16 +45,19 @@ def load_settings(path: Path) -> Settings:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: can't be read: {error}") from error
     try:
-        return parse_settings(text)
+        return text, parse_settings(text)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise SettingsError(f"{path}: not valid TOML: {error}") from error
 
 
 def parse_settings(text: str) -> Settings:
-    """Settings from the text of a `run.toml`; `SettingsError`, or what `tomllib` raises."""
-    written = tomllib.loads(text)
+    """Settings from the text of a `run.toml`; raises `SettingsError`."""
+    if text.startswith(_BOM):
+        raise SettingsError("begins with a byte order mark; save it as UTF-8 without one")
+    try:
+        written = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"not valid TOML: {error}") from error
     _check_keys(written, [item.name for item in fields(Settings)], "")
     preset = written.get("preset", "demo")
     if not isinstance(preset, str) or preset not in PRESETS:

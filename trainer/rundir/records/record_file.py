@@ -305,6 +305,8 @@ class RecordTail(Generic[T]):
         self._mark = b""
         """The bytes just before the offset: while they stand there, it is the file known."""
         self._identity: tuple[int, int] | None = None
+        self._widest_bytes = 0
+        """The window to go on with inside a part that no record is in, so that it is read once."""
 
     def look(self, max_bytes: int = _READ_BYTES) -> News[T]:
         """Read on from the last whole record; a torn, missing or unreadable file is no error."""
@@ -322,13 +324,20 @@ class RecordTail(Generic[T]):
         if is_restarted:
             self._offset, self._mark = 0, b""
         self._identity = (stat.st_dev, stat.st_ino)
+        if self._widest_bytes:
+            max_bytes = self._widest_bytes
+            self._pass_hole(fd, stat.st_size)
         while True:
             data = os.pread(fd, max_bytes, self._offset)
             records, end, damaged = parse_lines(data, self._read)
             if records or len(data) < max_bytes or max_bytes > _LONGEST_BYTES:
                 break
             max_bytes *= 2  # a record, or a damaged part, longer than the window
-        if records:
+        if not records and len(data) > _LONGEST_BYTES:
+            # No record is that long: a hole of zeros, or no records at all.
+            end, damaged = data.rfind(b"\n") + 1 or len(data), damaged + 1
+        self._widest_bytes = max_bytes if not records and damaged else 0
+        if end:
             self._offset += end
             self._mark = data[max(end - _MARK_BYTES, 0) : end]
         return News(
@@ -337,6 +346,17 @@ class RecordTail(Generic[T]):
             has_more=len(data) == max_bytes,
             damaged_lines=damaged,
         )
+
+    def _pass_hole(self, fd: int, n_bytes: int) -> None:
+        """On to where the file has data again, which it need not have: lseek(2), SEEK_DATA."""
+        try:
+            data_at = os.lseek(fd, self._offset, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # a file system that can't tell
+                return
+            data_at = n_bytes
+        if data_at - self._offset > _MARK_BYTES:
+            self._offset, self._mark = data_at, bytes(_MARK_BYTES)
 
     def _is_another(self, fd: int, identity: tuple[int, int]) -> bool:
         if not self._offset:

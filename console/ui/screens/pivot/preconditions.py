@@ -56,7 +56,7 @@ class Preconditions(Step):
         """Why it can't go on from here; empty if it can."""
         if not self._checks:
             return self._failure or "still looking at the run"
-        failed = sum(not check.ok for check in self._checks)
+        failed = sum(check.has_failed for check in self._checks)
         return f"mend what is marked with ✖ first ({failed})" if failed else ""
 
     def action_done(self) -> None:
@@ -69,15 +69,18 @@ class Preconditions(Step):
         view.show_lines(len(lines), lines.__getitem__)
 
 
+_MARKS = {True: ("✓ ", GOOD), False: ("✖ ", RED), None: ("? ", DIM)}
+
+
 def check_lines(checks: Sequence[Check], width: int) -> list[Content]:
     """A line a check with its mark, and under it what to do or to know."""
     if not checks:
         return [Content.styled("looking at the run …", DIM)]
     lines: list[Content] = []
     for check in checks:
-        mark, style = ("✓ ", GOOD) if check.ok else ("✖ ", RED)
+        mark, style = _MARKS[check.ok]
         lines += wrapped(Content(foreign(check.what)), width, first=mark, rest="  ", style=style)
         if check.mend:
-            mend = Content.styled(foreign(check.mend), DIM if check.ok else "")
+            mend = Content.styled(foreign(check.mend), "" if check.has_failed else DIM)
             lines += wrapped(mend, width, first="  → ", rest="    ")
     return lines
