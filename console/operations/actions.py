@@ -351,7 +351,16 @@ ACTIONS: tuple[Action, ...] = (
         Action("log.before", "N", "find(1)", "Newer match", "The match after", is_shown=False),
         Action("log.level", "L", "next_level", "Level", "All lines, warnings, or errors only"),
         Action("log.follow", "F", "follow", "Follow", "Back to the end, and stay there"),
-        Action("log.pager", "enter", "page_here", "Pager", "Open $PAGER at this place"),
+        Action("log.left", "left", "shift(-1)", "Left", "Half a width left", is_shown=False),
+        Action("log.right", "right", "shift(1)", "Right", "More of long lines", is_shown=False),
+        Action(
+            "log.pager",
+            "enter",
+            "page_here",
+            "Pager",
+            "Open $PAGER at this place",
+            key_display="Enter",
+        ),
         Action("log.stop", "escape", "stop_reading", "Stop", "End a search", is_shown=False),
     ),
     *_at(

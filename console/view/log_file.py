@@ -17,6 +17,8 @@ from trainer.rundir.reading import reading
 _BLOCK_BYTES = 256 << 10
 """Searched at a time: some two milliseconds in which the screen can't be drawn."""
 _SMALL_BYTES = 64 << 10
+LONGEST_SHOWN = 10_000
+"""Characters of a line that can be shown here; all of it in a pager."""
 _LONGEST_LINE = 4 << 20
 """A longer one (a log of zeros, say) is cut into several: memory stays bounded."""
 
@@ -85,6 +87,14 @@ class LogFile:
         except OSError:
             return 0
 
+    def identity(self) -> tuple[int, int] | None:
+        """Changes when another file takes the name."""
+        try:
+            stat = self.path.stat()
+        except OSError:
+            return None
+        return stat.st_dev, stat.st_ino
+
     def before(
         self, end: int, count: int, patterns: Patterns = (), progress: Progress | None = None
     ) -> list[LogLine]:
@@ -126,21 +136,24 @@ class LogFile:
         low, high = 0, self.size()
         while high - low > _SMALL_BYTES:
             middle = (low + high) // 2
-            line = next(iter(self.after(middle, 1, (_STEP,), _one_block)), None)
+            line = next(iter(self.after(middle, 1, (_STEP,), _near())), None)
             if line is None or line.start >= high or _step_in(line) > step:
                 high = middle
             else:
                 low = line.start
-        near = self.after(low, _NEAR_LINES, (_STEP,), _one_block)
+        near = self.after(low, _NEAR_LINES, (_STEP,), _near())
         return next((line for line in reversed(near) if _step_in(line) <= step), None)
 
 
 _NEAR_LINES = 5000
+_NEAR_BLOCKS = 8
 _STEP = re.compile(rb"(?i)\bsteps?[ _=:]{0,2}(\d[\d,]*)")
 
 
-def _one_block(reached: int) -> bool:
-    return False
+def _near() -> Progress:
+    """Reading that ends after some two megabytes: what stands between two steps is less."""
+    blocks = iter(range(_NEAR_BLOCKS))
+    return lambda reached: next(blocks, None) is not None
 
 
 def _step_in(line: LogLine) -> int:
@@ -149,7 +162,9 @@ def _step_in(line: LogLine) -> int:
 
 
 def _log_line(start: int, line: bytes) -> LogLine:
-    text = final_state(line.removesuffix(b"\n").decode("utf-8", errors="replace"))
+    text = final_state(
+        line.removesuffix(b"\n").decode("utf-8", errors="replace"), at_most=LONGEST_SHOWN
+    )
     return LogLine(start=start, end=start + len(line), text=text)
 
 

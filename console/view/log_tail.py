@@ -45,6 +45,6 @@ def last_lines(data: bytes, *, is_cut: bool) -> tuple[str, ...]:
     return tuple(final_state(line) for line in lines[-MAX_LINES:])
 
 
-def final_state(line: str) -> str:
+def final_state(line: str, *, at_most: int = _MAX_LINE_CHARACTERS) -> str:
     """What a terminal would show of a line in the end; of a huge one its beginning."""
-    return line.rstrip("\r").rpartition("\r")[2][:_MAX_LINE_CHARACTERS]
+    return line.rstrip("\r").rpartition("\r")[2][:at_most]

@@ -19,12 +19,22 @@ from console.ui.keys import bindings_at
 from console.ui.theme import DIM
 from console.ui.widgets.line_view import LineView
 from console.ui.widgets.typed_search import TypedSearch, marked
-from console.view.log_file import Level, LogFile, LogLine, Patterns, Progress, search_pattern
+from console.view.log_file import (
+    LONGEST_SHOWN,
+    Level,
+    LogFile,
+    LogLine,
+    Patterns,
+    Progress,
+    search_pattern,
+)
 from console.view.run_view import RunView
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control
 
 _PAGE_LINES = 300
+_MOST_LINES = 3000
+"""Held at a time: what lies further is read again where it is come to."""
 _PROGRESS_SECONDS = 0.2
 
 Lines = list[LogLine]
@@ -46,6 +56,11 @@ class LogPane(LineView):
         self._search = TypedSearch()
         self._found: int | None = None
         """The byte of the line that was found."""
+        self._identity: tuple[int, int] | None = None
+        self._shift = 0
+        """Cells by which lines are moved to the left."""
+        self._read_to = 0
+        """The byte up to which lines of a level were looked for while following."""
         self._is_reading = False
         self._stop = Event()
         self._told = ""
@@ -55,8 +70,11 @@ class LogPane(LineView):
         is_new, self._tail = view.log_tail is not self._tail, view.log_tail
         if self._log is None or self._log.path.parent != view.path:
             self._log = LogFile(RunDirectory(view.path).log)
-        if is_new and self._is_following and self._level is not Level.ALL:
-            self._read_tail()
+        if is_new and self._lines is not None and self._is_replaced(self._log):
+            self.action_follow()
+            self._told = "the log was replaced"
+        elif is_new and self._is_following and self._level is not Level.ALL:
+            self._read_on()
         self._draw()
 
     def on_resize(self) -> None:
@@ -105,6 +123,12 @@ class LogPane(LineView):
         """The log's first line."""
         self._is_following = False
         self._go_to(0)
+
+    def action_shift(self, by: int) -> None:
+        """Show more of long lines, or go back."""
+        half = max(self.line_width // 2, 1)
+        self._shift = min(max(self._shift + by * half, 0), LONGEST_SHOWN)
+        self._draw()
 
     def action_next_level(self) -> None:
         """All lines, warnings, or errors only."""
@@ -183,7 +207,8 @@ class LogPane(LineView):
 
     def _content(self, index: int) -> Content:
         text = self._tail[index] if self._lines is None else self._lines[index].text
-        line = Content(escape_control(text, keep_newlines=False))
+        shown = escape_control(text, keep_newlines=False)
+        line = Content(shown[self._shift : self._shift + self.line_width + 1])
         line = marked(line, escape_control(self._search.text))
         is_found = self._lines is not None and self._lines[index].start == self._found
         return line.stylize("bold underline") if is_found else line
@@ -213,7 +238,7 @@ class LogPane(LineView):
             return
         self._is_following = False
         if self._lines is None and (lines := self._log.before(self._log.size(), len(self._tail))):
-            self._lines = lines
+            self._lines, self._identity = lines, self._log.identity()
         self._draw()
 
     def _read_near(self) -> None:
@@ -234,20 +259,35 @@ class LogPane(LineView):
         """The last lines of the level."""
         if (log := self._log) is not None:
             patterns = self._level.patterns
-            self._read(
-                lambda told: log.before(log.size(), _PAGE_LINES, patterns, told), self._replace
-            )
+            self._identity, self._read_to = log.identity(), log.size()
+            end = self._read_to
+            self._read(lambda told: log.before(end, _PAGE_LINES, patterns, told), self._replace)
+
+    def _read_on(self) -> None:
+        """What has been written since; after the reading under way."""
+        if (log := self._log) is None or self._is_reading:
+            return
+        patterns, start, self._read_to = self._level.patterns, self._read_to, log.size()
+        self._read(lambda told: log.after(start, _PAGE_LINES, patterns, told), self._put_behind)
+
+    def _is_replaced(self, log: LogFile) -> bool:
+        """Whether the places that are known are of a file that isn't there any more."""
+        end = self._lines[-1].end if self._lines else 0
+        return log.identity() != self._identity or log.size() < end
 
     def _replace(self, lines: Lines) -> None:
         self._lines = lines
 
     def _put_before(self, lines: Lines) -> None:
-        self._lines = lines + (self._lines or [])
+        self._lines = (lines + (self._lines or []))[:_MOST_LINES]
         self._draw()
         self.scroll_relative(y=len(lines), animate=False)
 
     def _put_behind(self, lines: Lines) -> None:
-        self._lines = (self._lines or []) + lines
+        held = (self._lines or []) + lines
+        self._lines = held[-_MOST_LINES:]
+        if (n_gone := len(held) - len(self._lines)) and not self._is_following:
+            self.scroll_relative(y=-n_gone, animate=False)
 
     def _go_to_match(self, lines: Lines) -> None:
         if lines:
@@ -258,6 +298,8 @@ class LogPane(LineView):
     def _go_to_step(self, lines: Lines) -> None:
         if lines:
             self._go_to(lines[0].start, found=lines[0].start)
+        else:
+            self._told = "no line names that step"
 
     def _go_to(self, start: int, found: int | None = None) -> None:
         """Show the lines around byte `start`, where a line begins."""
@@ -272,6 +314,7 @@ class LogPane(LineView):
 
         def place(lines: Lines) -> None:
             self._is_following, self._found, self._lines = False, found, lines
+            self._identity = log.identity()
             self._draw()
             row = sum(line.start < start for line in lines) - margin // 3
             self.scroll_to(y=max(row, 0), animate=False)

@@ -85,5 +85,16 @@ def test_a_log_of_one_endless_line_is_cut_and_never_held_whole(tmp_path: Path) -
         file.truncate(64 << 20)
     lines = LogFile(path).before(64 << 20, 3)
     assert len(lines) == 3
-    assert all(len(line.text) <= 500 for line in lines)
+    assert all(len(line.text) <= log_file.LONGEST_SHOWN for line in lines)
     assert all(line.end - line.start <= 6 << 20 for line in lines)
+
+
+def test_a_steps_place_is_the_last_line_that_names_it_or_one_before_it(tmp_path: Path) -> None:
+    lines = [f"step {step:,}: loss 2.9\n  some other words\n" for step in range(0, 400_000, 100)]
+    log = written(tmp_path, "".join(lines).encode())
+    for step, text in ((61_342, "step 61,300: loss 2.9"), (399_999, "step 399,900: loss 2.9")):
+        found = log.place_of(step)
+        assert found is not None
+        assert found.text == text
+    assert log.place_of(0) is not None
+    assert written(tmp_path, b"no numbers here\n").place_of(5) is None
