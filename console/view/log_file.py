@@ -25,8 +25,25 @@ _LONGEST_LINE = 4 << 20
 Progress = Callable[[int], bool]
 """Told the byte that was reached after each block; False ends the reading."""
 
-Patterns = tuple[re.Pattern[bytes], ...]
-"""What a line has to hold to be wanted: all of them."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a line has to hold to be wanted."""
+
+    words: tuple[bytes, ...]
+    """One of them is in whatever the pattern matches: they rule out a block twenty times faster."""
+    pattern: re.Pattern[bytes]
+    minds_case: bool = False
+    """Whether `words` are looked for as they stand; else they are small letters."""
+
+    def is_in(self, data: bytes) -> bool:
+        """Whether any line of `data` may be wanted; of one line, whether it is."""
+        searched = data if self.minds_case else data.lower()
+        return any(word in searched for word in self.words) and bool(self.pattern.search(data))
+
+
+AllOf = tuple[Wanted, ...]
+"""Lines that are wanted by all of them."""
 
 
 class Level(Enum):
@@ -37,9 +54,9 @@ class Level(Enum):
     ERRORS = "errors"
 
     @property
-    def patterns(self) -> Patterns:
+    def wanted(self) -> AllOf:
         """What the lines of this level and worse contain."""
-        return _PATTERNS[self]
+        return _WANTED[self]
 
     @property
     def next(self) -> "Level":
@@ -48,13 +65,21 @@ class Level(Enum):
         return levels[(levels.index(self) + 1) % len(levels)]
 
 
-_ERROR = rb"andrea-trainer: |error|critical|fatal|traceback|failed|nan loss|exception"
-_PATTERNS = {
+_ERROR_WORDS = (b"andrea-trainer: ", b"error", b"critical", b"fatal", b"traceback", b"failed")
+_WARNING_WORDS = (b"warn", b"alarm", *_ERROR_WORDS)
+
+
+def _level_of(words: tuple[bytes, ...], names: bytes) -> AllOf:
+    """Lines with one of the words, or the name of an exception that ends in one of `names`."""
+    word = rb"(?i)\b(" + b"|".join(words) + rb")"
+    name = rb"(?-i:\b[A-Z]\w*(" + names + rb")\b)"
+    return (Wanted(words=words, pattern=re.compile(word + b"|" + name)),)
+
+
+_WANTED: dict[Level, AllOf] = {
     Level.ALL: (),
-    Level.WARNINGS: (
-        re.compile(rb"(?i)\b(warn(ing)?|alarm|" + _ERROR + rb")|(?-i:\b[A-Z]\w*(Error|Warning)\b)"),
-    ),
-    Level.ERRORS: (re.compile(rb"(?i)\b(" + _ERROR + rb")|(?-i:\b[A-Z]\w*Error\b)"),),
+    Level.WARNINGS: _level_of(_WARNING_WORDS, b"Error|Warning"),
+    Level.ERRORS: _level_of(_ERROR_WORDS, b"Error"),
 }
 
 
@@ -68,10 +93,14 @@ class LogLine:
     text: str
 
 
-def search_pattern(text: str) -> re.Pattern[bytes]:
+def search_for(text: str) -> Wanted:
     """The words as they stand; capitals count only where there is one."""
-    flags = 0 if any(character.isupper() for character in text) else re.IGNORECASE
-    return re.compile(re.escape(text.encode("utf-8", "surrogateescape")), flags)
+    minds_case = any(character.isupper() for character in text)
+    words = text.encode("utf-8", "surrogateescape")
+    pattern = re.compile(re.escape(words), 0 if minds_case else re.IGNORECASE)
+    return Wanted(
+        words=(words if minds_case else words.lower(),), pattern=pattern, minds_case=minds_case
+    )
 
 
 class LogFile:
@@ -96,15 +125,15 @@ class LogFile:
         return stat.st_dev, stat.st_ino
 
     def before(
-        self, end: int, count: int, patterns: Patterns = (), progress: Progress | None = None
+        self, end: int, count: int, wanted: AllOf = (), progress: Progress | None = None
     ) -> list[LogLine]:
         """At most `count` wanted lines that end at or before byte `end`, in the log's order."""
         found: list[LogLine] = []
         try:
             with reading(self.path) as file:
                 fd = file.fileno()
-                for start, line in _backwards(fd, end, patterns, progress):
-                    if _is_wanted(line, patterns):
+                for start, line in _backwards(fd, end, wanted, progress):
+                    if _is_wanted(line, wanted):
                         found.append(_log_line(start, line))
                         if len(found) >= count:
                             break
@@ -113,14 +142,14 @@ class LogFile:
         return found[::-1]
 
     def after(
-        self, start: int, count: int, patterns: Patterns = (), progress: Progress | None = None
+        self, start: int, count: int, wanted: AllOf = (), progress: Progress | None = None
     ) -> list[LogLine]:
         """At most `count` wanted lines from byte `start`, where a line begins."""
         found: list[LogLine] = []
         try:
             with reading(self.path) as file:
-                for at, line in _forwards(file.fileno(), start, patterns, progress):
-                    if _is_wanted(line, patterns):
+                for at, line in _forwards(file.fileno(), start, wanted, progress):
+                    if _is_wanted(line, wanted):
                         found.append(_log_line(at, line))
                         if len(found) >= count:
                             break
@@ -147,7 +176,7 @@ class LogFile:
 
 _NEAR_LINES = 5000
 _NEAR_BLOCKS = 8
-_STEP = re.compile(rb"(?i)\bsteps?[ _=:]{0,2}(\d[\d,]*)")
+_STEP = Wanted(words=(b"step",), pattern=re.compile(rb"(?i)\bsteps?[ _=:]{0,2}(\d[\d,]*)"))
 
 
 def _near() -> Progress:
@@ -157,7 +186,7 @@ def _near() -> Progress:
 
 
 def _step_in(line: LogLine) -> int:
-    found = _STEP.search(line.text.encode("utf-8", "replace"))
+    found = _STEP.pattern.search(line.text.encode("utf-8", "replace"))
     return int(found[1].replace(b",", b"")[:18]) if found else 0
 
 
@@ -168,12 +197,12 @@ def _log_line(start: int, line: bytes) -> LogLine:
     return LogLine(start=start, end=start + len(line), text=text)
 
 
-def _is_wanted(data: bytes, patterns: Patterns) -> bool:
-    return all(pattern.search(data) for pattern in patterns)
+def _is_wanted(data: bytes, wanted: AllOf) -> bool:
+    return all(each.is_in(data) for each in wanted)
 
 
 def _backwards(
-    fd: int, end: int, patterns: Patterns, progress: Progress | None
+    fd: int, end: int, wanted: AllOf, progress: Progress | None
 ) -> Iterator[tuple[int, bytes]]:
     """Lines before `end`, the last first, but for blocks that hold no wanted one.
 
@@ -187,7 +216,7 @@ def _backwards(
         first = 0 if start == 0 or len(data) > _LONGEST_LINE else _behind_newline(data)
         rest = data[:first]
         at = start + len(data)
-        for line in reversed(_split(data[first:]) if _is_wanted(data, patterns) else []):
+        for line in reversed(_split(data[first:]) if _is_wanted(data, wanted) else []):
             at -= len(line)
             yield at, line
         end, size = start, _BLOCK_BYTES
@@ -201,7 +230,7 @@ def _behind_newline(data: bytes) -> int:
 
 
 def _forwards(
-    fd: int, start: int, patterns: Patterns, progress: Progress | None
+    fd: int, start: int, wanted: AllOf, progress: Progress | None
 ) -> Iterator[tuple[int, bytes]]:
     """Lines from `start` on, but for blocks that hold no wanted one; the last may lack its end."""
     rest, at, size = b"", start, _SMALL_BYTES
@@ -210,7 +239,7 @@ def _forwards(
         whole = data.rfind(b"\n") + 1
         if not whole and len(data) >= _LONGEST_LINE:
             whole = len(data)
-        lines = _split(data[:whole]) if _is_wanted(data, patterns) else []
+        lines = _split(data[:whole]) if _is_wanted(data, wanted) else []
         starts = accumulate(map(len, lines), initial=at)
         yield from zip(starts, lines, strict=False)
         rest, at = data[whole:], at + whole

@@ -21,12 +21,12 @@ from console.ui.widgets.line_view import LineView
 from console.ui.widgets.typed_search import TypedSearch, marked
 from console.view.log_file import (
     LONGEST_SHOWN,
+    AllOf,
     Level,
     LogFile,
     LogLine,
-    Patterns,
     Progress,
-    search_pattern,
+    search_for,
 )
 from console.view.run_view import RunView
 from trainer.rundir.layout import RunDirectory
@@ -152,13 +152,13 @@ class LogPane(LineView):
         """Go to the match before (-1) or after (1) this place."""
         if self._log is None or not self._search.text:
             return
-        log, patterns = self._log, (search_pattern(self._search.text), *self._level.patterns)
+        log, wanted = self._log, (search_for(self._search.text), *self._level.wanted)
         here = self._found if self._found is not None else self._bottom()
         if by < 0:
-            self._read(lambda told: log.before(here, 1, patterns, told), self._go_to_match)
+            self._read(lambda told: log.before(here, 1, wanted, told), self._go_to_match)
         else:
             start = self._line_end(here)
-            self._read(lambda told: log.after(start, 1, patterns, told), self._go_to_match)
+            self._read(lambda told: log.after(start, 1, wanted, told), self._go_to_match)
 
     def action_stop_reading(self) -> None:
         """End a search under way."""
@@ -246,29 +246,27 @@ class LogPane(LineView):
         lines, log = self._lines, self._log
         if not lines or log is None or self._is_reading or self._is_following:
             return
-        first, end, patterns = lines[0].start, lines[-1].end, self._level.patterns
+        first, end, wanted = lines[0].start, lines[-1].end, self._level.wanted
         margin, y = self.rows_in_sight, self.scroll_target_y
         if y < margin and first > 0:
-            self._read(
-                lambda told: log.before(first, _PAGE_LINES, patterns, told), self._put_before
-            )
+            self._read(lambda told: log.before(first, _PAGE_LINES, wanted, told), self._put_before)
         elif y + 2 * margin > len(lines) and end < log.size():
-            self._read(lambda told: log.after(end, _PAGE_LINES, patterns, told), self._put_behind)
+            self._read(lambda told: log.after(end, _PAGE_LINES, wanted, told), self._put_behind)
 
     def _read_tail(self) -> None:
         """The last lines of the level."""
         if (log := self._log) is not None:
-            patterns = self._level.patterns
+            wanted = self._level.wanted
             self._identity, self._read_to = log.identity(), log.size()
             end = self._read_to
-            self._read(lambda told: log.before(end, _PAGE_LINES, patterns, told), self._replace)
+            self._read(lambda told: log.before(end, _PAGE_LINES, wanted, told), self._replace)
 
     def _read_on(self) -> None:
         """What has been written since; after the reading under way."""
         if (log := self._log) is None or self._is_reading:
             return
-        patterns, start, self._read_to = self._level.patterns, self._read_to, log.size()
-        self._read(lambda told: log.after(start, _PAGE_LINES, patterns, told), self._put_behind)
+        wanted, start, self._read_to = self._level.wanted, self._read_to, log.size()
+        self._read(lambda told: log.after(start, _PAGE_LINES, wanted, told), self._put_behind)
 
     def _is_replaced(self, log: LogFile) -> bool:
         """Whether the places that are known are of a file that isn't there any more."""
@@ -305,12 +303,12 @@ class LogPane(LineView):
         """Show the lines around byte `start`, where a line begins."""
         if (log := self._log) is None:
             return
-        patterns: Patterns = self._level.patterns
+        wanted: AllOf = self._level.wanted
         margin = max(self.rows_in_sight, 1)
 
         def around(told: Progress) -> Lines:
-            before = log.before(start, margin, patterns, told)
-            return before + log.after(start, _PAGE_LINES, patterns, told)
+            before = log.before(start, margin, wanted, told)
+            return before + log.after(start, _PAGE_LINES, wanted, told)
 
         def place(lines: Lines) -> None:
             self._is_following, self._found, self._lines = False, found, lines

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.view import log_file
-from console.view.log_file import Level, LogFile, search_pattern
+from console.view.log_file import Level, LogFile, search_for
 
 
 def written(path: Path, data: bytes) -> LogFile:
@@ -33,7 +33,7 @@ def test_a_far_line_is_found_backwards_and_forwards_and_capitals_count_where_ask
     tmp_path: Path,
 ) -> None:
     log = written(tmp_path, b"Needle one\n" + b"hay\n" * 600_000 + b"needle two\nhay\n")
-    any_case, exact = (search_pattern("needle"),), (search_pattern("Needle"),)
+    any_case, exact = (search_for("needle"),), (search_for("Needle"),)
     assert [line.text for line in log.before(log.size(), 1, any_case)] == ["needle two"]
     assert [line.text for line in log.before(log.size(), 1, exact)] == ["Needle one"]
     assert [line.text for line in log.after(11, 1, any_case)] == ["needle two"]
@@ -48,7 +48,7 @@ def test_a_search_ends_at_the_block_at_which_it_is_told_to(tmp_path: Path) -> No
         reached.append(at)
         return len(reached) < 2
 
-    assert log.before(log.size(), 1, (search_pattern("needle"),), progress) == []
+    assert log.before(log.size(), 1, (search_for("needle"),), progress) == []
     assert len(reached) == 2
 
 
@@ -61,7 +61,7 @@ def test_levels_show_what_is_as_bad_or_worse_and_a_line_without_level_is_info(
     )
 
     def shown(level: Level) -> list[str]:
-        return [line.text for line in log.after(0, 9, level.patterns)]
+        return [line.text for line in log.after(0, 9, level.wanted)]
 
     assert len(shown(Level.ALL)) == 5
     assert shown(Level.WARNINGS) == ["warning: slow disk", "error: no space", "ValueError: x"]
