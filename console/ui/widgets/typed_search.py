@@ -20,12 +20,18 @@ class TypedSearch:
         self.text, self.is_typing = "", True
 
     def takes(self, event: events.Key) -> bool:
-        """Whether the key was part of the typing; Enter and Esc end it."""
-        if not self.is_typing:
+        """Whether the key was part of the typing; Enter and Esc end it.
+
+        `/` counts at once: its binding would only be looked for when the key has bubbled up,
+        after letters that were typed behind it.
+        """
+        if not self.is_typing and event.key != "slash":
             return False
         event.stop()
         event.prevent_default()
-        if event.key == "escape":
+        if not self.is_typing:
+            self.begin()
+        elif event.key == "escape":
             self.text = ""
         elif event.key == "backspace":
             self.text = self.text[:-1]

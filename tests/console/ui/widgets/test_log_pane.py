@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from textual import events
+
 from console.ui.widgets.log_tail import LogPane
 from console.view.log_tail import LogTail
 from console.view.run_view import RunView
@@ -100,6 +102,14 @@ async def test_letters_of_a_search_never_act_as_keys(tmp_path: Path) -> None:
         assert log.stage.operations.calls == []
         await log.press("escape")
         assert "/cdpq1" not in log.stage.text()
+
+
+async def test_letters_that_come_at_once_behind_the_slash_are_searched_for(tmp_path: Path) -> None:
+    async with Logged(tmp_path, ["a needle", *LINES]).opened() as log:
+        for key in ("slash", *"needle", "enter"):
+            character = {"slash": "/", "enter": "\r"}.get(key, key)
+            log.stage.app.post_message(events.Key(key, character))
+        await log.shows("a needle")
 
 
 async def test_levels_show_all_warnings_or_errors_and_follow_what_is_written_then(
