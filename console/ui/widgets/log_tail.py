@@ -80,7 +80,7 @@ class LogPane(LineView):
     def on_resize(self) -> None:
         super().on_resize()
         if self._is_following:
-            self.scroll_end(animate=False)
+            self.scroll_end(animate=False, immediate=True)
 
     def action_follow(self) -> None:
         """Back to the end, and stay there."""
@@ -195,7 +195,7 @@ class LogPane(LineView):
             return
         self.show_lines(count, self._content)
         if self._is_following:
-            self.scroll_end(animate=False)
+            self.scroll_end(animate=False, immediate=True)
 
     def _subtitle(self) -> str:
         if self._search.is_typing:
@@ -279,13 +279,13 @@ class LogPane(LineView):
     def _put_before(self, lines: Lines) -> None:
         self._lines = (lines + (self._lines or []))[:_MOST_LINES]
         self._draw()
-        self.scroll_relative(y=len(lines), animate=False)
+        self.scroll_relative(y=len(lines), animate=False, immediate=True)
 
     def _put_behind(self, lines: Lines) -> None:
         held = (self._lines or []) + lines
         self._lines = held[-_MOST_LINES:]
         if (n_gone := len(held) - len(self._lines)) and not self._is_following:
-            self.scroll_relative(y=-n_gone, animate=False)
+            self.scroll_relative(y=-n_gone, animate=False, immediate=True)
 
     def _go_to_match(self, lines: Lines) -> None:
         if lines:
@@ -315,7 +315,7 @@ class LogPane(LineView):
             self._identity = log.identity()
             self._draw()
             row = sum(line.start < start for line in lines) - margin // 3
-            self.scroll_to(y=max(row, 0), animate=False)
+            self.scroll_to(y=max(row, 0), animate=False, immediate=True)
 
         self._read(around, place)
 
