@@ -73,14 +73,14 @@ class LogPane(LineView):
         if is_new and self._lines is not None and self._is_replaced(self._log):
             self.action_follow()
             self._told = "the log was replaced"
-        elif is_new and self._is_following and self._level is not Level.ALL:
+        elif is_new:
             self._read_on()
         self._draw()
 
     def on_resize(self) -> None:
         super().on_resize()
         if self._is_following:
-            self.scroll_end(animate=False, immediate=True)
+            self.scroll_end(animate=False, immediate=True, force=True)
 
     def action_follow(self) -> None:
         """Back to the end, and stay there."""
@@ -195,7 +195,7 @@ class LogPane(LineView):
             return
         self.show_lines(count, self._content)
         if self._is_following:
-            self.scroll_end(animate=False, immediate=True)
+            self.scroll_end(animate=False, immediate=True, force=True)
 
     def _subtitle(self) -> str:
         if self._search.is_typing:
@@ -262,8 +262,9 @@ class LogPane(LineView):
             self._read(lambda told: log.before(end, _PAGE_LINES, wanted, told), self._replace)
 
     def _read_on(self) -> None:
-        """What has been written since; after the reading under way."""
-        if (log := self._log) is None or self._is_reading:
+        """What a level has got since it was read; after the reading under way."""
+        is_behind = self._is_following and self._level is not Level.ALL and not self._is_reading
+        if (log := self._log) is None or not is_behind or log.size() <= self._read_to:
             return
         wanted, start, self._read_to = self._level.wanted, self._read_to, log.size()
         self._read(lambda told: log.after(start, _PAGE_LINES, wanted, told), self._put_behind)
@@ -279,13 +280,13 @@ class LogPane(LineView):
     def _put_before(self, lines: Lines) -> None:
         self._lines = (lines + (self._lines or []))[:_MOST_LINES]
         self._draw()
-        self.scroll_relative(y=len(lines), animate=False, immediate=True)
+        self.scroll_relative(y=len(lines), animate=False, immediate=True, force=True)
 
     def _put_behind(self, lines: Lines) -> None:
         held = (self._lines or []) + lines
         self._lines = held[-_MOST_LINES:]
         if (n_gone := len(held) - len(self._lines)) and not self._is_following:
-            self.scroll_relative(y=-n_gone, animate=False, immediate=True)
+            self.scroll_relative(y=-n_gone, animate=False, immediate=True, force=True)
 
     def _go_to_match(self, lines: Lines) -> None:
         if lines:
@@ -315,7 +316,7 @@ class LogPane(LineView):
             self._identity = log.identity()
             self._draw()
             row = sum(line.start < start for line in lines) - margin // 3
-            self.scroll_to(y=max(row, 0), animate=False, immediate=True)
+            self.scroll_to(y=max(row, 0), animate=False, immediate=True, force=True)
 
         self._read(around, place)
 
@@ -352,3 +353,4 @@ class LogPane(LineView):
             self._is_reading, self._told = False, ""
             place(lines)
             self._draw()
+            self._read_on()
