@@ -288,7 +288,11 @@ ACTIONS: tuple[Action, ...] = (
         Place.SAMPLES,
         Action("samples.older", "left", "older", "Older", "The sample before this"),
         Action("samples.newer", "right", "newer", "Newer", "The sample after this"),
-        Action("samples.newest", "n", "newest", "Newest", "Stay with the newest"),
+        Action("samples.newest", "F", "newest", "Newest", "Stay with the newest"),
+        Action("samples.parts", "b", "toggle_parts", "Parts", "The scores' four parts, or scores"),
+        Action("samples.search", "slash", "search", "Search", "Find a word, the newest first"),
+        Action("samples.next", "n", "find(-1)", "Older match", "The match before", is_shown=False),
+        Action("samples.before", "N", "find(1)", "Newer match", "The match after", is_shown=False),
     ),
     *_at(
         Place.CHECKPOINTS,

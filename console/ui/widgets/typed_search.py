@@ -40,16 +40,22 @@ class TypedSearch:
         self.is_typing = event.key not in ("escape", "enter")
         return True
 
+    def is_in(self, text: str) -> bool:
+        """Whether the text holds it; capitals count where there is one."""
+        return (text if _minds_case(self.text) else text.lower()).find(self.text) >= 0
+
 
 def marked(line: Content, text: str) -> Content:
     """The line with each place that holds `text` marked; capitals count where there is one."""
     if not text:
         return line
-    plain = line.plain
-    if not any(character.isupper() for character in text):
-        plain = plain.lower()
+    plain = line.plain if _minds_case(text) else line.plain.lower()
     at = plain.find(text)
     while at >= 0:
         line = line.stylize(AMBER, at, at + len(text))
         at = plain.find(text, at + len(text))
     return line
+
+
+def _minds_case(text: str) -> bool:
+    return any(character.isupper() for character in text)

@@ -463,7 +463,7 @@ async def test_samples_are_walked_back_and_the_newest_is_followed() -> None:
         assert "step 113,700" in stage.text()
         await stage.becomes(fixed_run.stopped_view())
         assert "step 113,700" in stage.text()
-        await stage.pilot.press("n")
+        await stage.pilot.press("F")
         assert "step 113,943" in stage.text()
 
 
