@@ -35,10 +35,12 @@ def scores_of(steps: Sequence[int], scores: Sequence[float | None]) -> Scores:
     step = np.array(steps, dtype=np.float64)
     known = np.isfinite(score)
     step, score = step[known], score[known]
-    half = min(MEDIAN_AUDITS // 2, max(len(score) - 1, 0) // 2)
+    if not len(score):
+        return Scores(step=step, score=score, median=score)
+    half = min(MEDIAN_AUDITS // 2, (len(score) - 1) // 2)
     padded = np.pad(score, half, constant_values=np.nan)
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
-    median = np.nanmedian(windows, axis=1) if len(score) else score
+    median = np.nanmedian(windows, axis=1)
     return Scores(step=step, score=score, median=median)
 
 

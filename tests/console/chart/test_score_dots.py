@@ -42,3 +42,7 @@ def test_a_column_is_the_mean_of_its_audits_and_unknown_without_one() -> None:
     scores = scores_of([0, 1, 99], [10.0, 20.0, 30.0])
     assert columns_of(scores, scores.score, 3).tolist()[::2] == [15.0, 30.0]
     assert np.isnan(columns_of(scores, scores.score, 3)[1])
+
+
+def test_no_score_at_all_is_no_dot() -> None:
+    assert len(scores_of([1, 2], [None, None]).median) == 0
