@@ -287,8 +287,8 @@ ACTIONS: tuple[Action, ...] = (
     *_at(
         Place.SAMPLES,
         Action("samples.older", "left", "older", "Older", "The sample before this"),
-        Action("samples.newer", "right", "newer", "Newer", "The sample after this"),
-        Action("samples.newest", "F", "newest", "Newest", "Stay with the newest"),
+        Action("samples.newer", "right", "newer", "Newer", "The sample after this", is_shown=False),
+        Action("samples.newest", "F", "newest", "Newest", "Stay with the newest", is_shown=False),
         Action("samples.parts", "b", "toggle_parts", "Parts", "The scores' four parts, or scores"),
         Action("samples.search", "slash", "search", "Search", "Find a word, the newest first"),
         Action("samples.next", "n", "find(-1)", "Older match", "The match before", is_shown=False),

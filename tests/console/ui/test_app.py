@@ -41,10 +41,10 @@ async def test_everything_that_matters_is_in_sight_at_80_columns() -> None:
 async def test_all_keys_are_in_sight_at_80_columns_on_every_pane(view: RunView) -> None:
     own = [
         ["← step", "+ zoom in"],
-        ["← older", "→ newer", "n newest"],
+        ["← older", "b parts", "/ search"],
         [],
         ["f fork", "t thin"],
-        [],
+        ["/ search", "L level", "F follow", "Enter pager"],
     ]
     first = "c checkpoint" if view.is_running else "r resume"
     async with Stage(view).opened(80, 24) as stage:
