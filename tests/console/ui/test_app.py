@@ -44,7 +44,7 @@ async def test_all_keys_are_in_sight_at_80_columns_on_every_pane(view: RunView) 
         ["← older", "b parts", "/ search"],
         [],
         ["f fork", "t thin"],
-        ["/ search", "L level", "F follow", "Enter pager"],
+        ["/ search", "L level", "F follow"],
     ]
     first = "c checkpoint" if view.is_running else "r resume"
     async with Stage(view).opened(80, 24) as stage:
