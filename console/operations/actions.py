@@ -17,6 +17,7 @@ class Place(Enum):
     CHART = "Chart"
     SAMPLES = "Samples"
     CHECKPOINTS = "Checkpoints"
+    LOG = "Log"
     LINES = "Lines of text"
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
@@ -286,8 +287,12 @@ ACTIONS: tuple[Action, ...] = (
     *_at(
         Place.SAMPLES,
         Action("samples.older", "left", "older", "Older", "The sample before this"),
-        Action("samples.newer", "right", "newer", "Newer", "The sample after this"),
-        Action("samples.newest", "n", "newest", "Newest", "Stay with the newest"),
+        Action("samples.newer", "right", "newer", "Newer", "The sample after this", is_shown=False),
+        Action("samples.newest", "F", "newest", "Newest", "Stay with the newest", is_shown=False),
+        Action("samples.parts", "b", "toggle_parts", "Parts", "The scores' four parts, or scores"),
+        Action("samples.search", "slash", "search", "Search", "Find a word, the newest first"),
+        Action("samples.next", "n", "find(-1)", "Older match", "The match before", is_shown=False),
+        Action("samples.before", "N", "find(1)", "Newer match", "The match after", is_shown=False),
     ),
     *_at(
         Place.CHECKPOINTS,
@@ -342,6 +347,25 @@ ACTIONS: tuple[Action, ...] = (
         Action(
             "checkpoints.end", "end,G", "move_to(-1)", "Oldest", "To the oldest", is_shown=False
         ),
+    ),
+    *_at(
+        Place.LOG,
+        Action("log.search", "slash", "search", "Search", "Find a word, the newest first"),
+        Action("log.next", "n", "find(-1)", "Older match", "The match before", is_shown=False),
+        Action("log.before", "N", "find(1)", "Newer match", "The match after", is_shown=False),
+        Action("log.level", "L", "next_level", "Level", "All lines, warnings, or errors only"),
+        Action("log.follow", "F", "follow", "Follow", "Back to the end, and stay there"),
+        Action("log.left", "left", "shift(-1)", "Left", "Half a width left", is_shown=False),
+        Action("log.right", "right", "shift(1)", "Right", "More of long lines", is_shown=False),
+        Action(
+            "log.pager",
+            "enter",
+            "page_here",
+            "Pager",
+            "Open $PAGER at this place",
+            key_display="Enter",
+        ),
+        Action("log.stop", "escape", "stop_reading", "Stop", "End a search", is_shown=False),
     ),
     *_at(
         Place.LINES,

@@ -141,6 +141,21 @@ def run_module(module: str, given: bytes) -> bytes:
     return done.stdout
 
 
+def run_in_terminal(command: Sequence[str]) -> str:
+    """Give the terminal to a program until it ends; Ctrl+C is its own meanwhile.
+
+    Returns why it could not begin, for a person; empty if it did. For the main thread only.
+    """
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        subprocess.run(list(command), check=False)
+    except OSError as error:
+        return f"{command[0]}: {error.strerror or error}"
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return ""
+
+
 def own_command(run: RunDirectory) -> list[str]:
     """What starts andrea-trainer on the run."""
     # -P: a file `trainer.py` in the working directory must not be taken for the package.

@@ -42,8 +42,9 @@ def last_lines(data: bytes, *, is_cut: bool) -> tuple[str, ...]:
         lines = lines[1:]
     if lines and not lines[-1]:
         lines.pop()
-    return tuple(_final(line) for line in lines[-MAX_LINES:])
+    return tuple(final_state(line) for line in lines[-MAX_LINES:])
 
 
-def _final(line: str) -> str:
-    return line.rstrip("\r").rpartition("\r")[2][:_MAX_LINE_CHARACTERS]
+def final_state(line: str, *, at_most: int = _MAX_LINE_CHARACTERS) -> str:
+    """What a terminal would show of a line in the end; of a huge one its beginning."""
+    return line.rstrip("\r").rpartition("\r")[2][:at_most]

@@ -7,6 +7,8 @@ from textual.content import Content
 from console import formatting
 from console.ui.theme import DIM, GOOD, RED
 from console.ui.widgets.text import foreign
+from console.ui.widgets.typed_search import marked
+from console.view.repetition import repeated_spans
 from console.view.run_view import Audit
 from trainer.rundir.names import escape_control
 
@@ -42,14 +44,25 @@ def score_style(score: float | None) -> str:
     return RED if score is not None and score < LOW_SCORE else "bold"
 
 
-def score_content(audit: Audit) -> Content:
-    """`score 71.3  val_loss 2.9312`."""
-    return Content.assemble(
+def score_content(audit: Audit, before: Audit | None = None) -> Content:
+    """`score 71.3 +1.2   val_loss 2.9312 -0.0040`: how it changed where there is one before."""
+    pieces: list[str | tuple[str, str] | Content] = [
         ("score ", DIM),
         (formatting.score(audit.score), score_style(audit.score)),
+        *_change(audit.score, before.score if before else None, 1, better=1),
         ("   val_loss ", DIM),
         (formatting.loss(audit.val_loss), "bold"),
-    )
+        *_change(audit.val_loss, before.val_loss if before else None, 4, better=-1),
+    ]
+    return Content.assemble(*pieces)
+
+
+def _change(
+    new: float | None, old: float | None, digits: int, *, better: int
+) -> tuple[str | Content, ...]:
+    if new is None or old is None:
+        return ()
+    return (" ", change_content(new, old, digits, better=better))
 
 
 def parts_content(audit: Audit) -> Content:
@@ -64,10 +77,16 @@ def parts_content(audit: Audit) -> Content:
     return Content.assemble(*pieces).rstrip()
 
 
-def text_lines(audit: Audit, width: int) -> list[Content]:
-    """The prompt dim and the model's text after it, wrapped; escaped, never markup."""
-    prompt = escape_control(audit.prompt)
-    whole = Content.assemble((prompt, DIM), escape_control(audit.text))
+def text_lines(audit: Audit, width: int, *, search: str = "") -> list[Content]:
+    """The prompt dim and the model's text after it, wrapped; escaped, never markup.
+
+    What the text says again is underlined, what is searched for is marked.
+    """
+    prompt, text = escape_control(audit.prompt), escape_control(audit.text)
+    whole = Content.assemble((prompt, DIM), text)
+    for start, end in repeated_spans(text):
+        whole = whole.stylize("underline", len(prompt) + start, len(prompt) + end)
+    whole = marked(whole, escape_control(search))
     return [line for part in whole.split() for line in part.wrap(max(width, 1)) or [Content()]]
 
 

@@ -1,97 +1,186 @@
-"""The samples pane: what the model writes, the newest first, and a way back through all of them."""
+"""The samples pane: what the model writes, and the scores of the whole run above it."""
 
+import os
 from typing import ClassVar
 
+from textual import events
 from textual.binding import BindingType
 from textual.content import Content
 from textual.reactive import var
 
 from console import formatting
+from console.chart.glyphs import choose_glyphs
+from console.chart.score_dots import Scores
 from console.operations.actions import Place
 from console.ui.keys import bindings_at
-from console.ui.theme import ACCENT, DIM
+from console.ui.messages import StepChosen
+from console.ui.theme import DIM
 from console.ui.widgets.audit_lines import parts_content, score_content, text_lines
 from console.ui.widgets.line_view import LineView
-from console.ui.widgets.text import foreign, levels
+from console.ui.widgets.score_lines import dot_lines, part_lines, scores_over
+from console.ui.widgets.text import Piece, foreign, line
+from console.ui.widgets.typed_search import TypedSearch
+from console.view.repetition import repeated_share
 from console.view.run_view import Audit, RunView
+from trainer.rundir.names import escape_control
+
+_SCORE_ROWS = 3
+_ROWS_WITH_SCORES = 12
+"""In a lower pane one row of scores is all there is room for."""
 
 
 class SamplesPane(LineView):
-    """Shows one audit; stays with the newest until the operator walks back."""
+    """Shows one audit: that of the chosen step or the one before it, else the newest."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.SAMPLES)
 
     audits: var[tuple[Audit, ...]] = var(())
-    chosen: var[tuple[int, float | None] | None] = var(None)
-    """Which audit is shown, by step and time; `None`: always the newest."""
+    step: var[int | None] = var(None)
+    """The audit at or before it is shown; `None`: always the newest."""
+    shows_parts: var[bool] = var(False)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id)
+        self._glyphs = choose_glyphs(os.environ)
+        self._scores: Scores = scores_over(())
+        self._search = TypedSearch()
+        self._told = ""
 
     def show(self, view: RunView) -> None:
         """Show this view's samples."""
         self.audits = view.audits
 
+    def select(self, step: int | None) -> None:
+        """Show the sample of the checkpoint at or before this step."""
+        self.step = step
+
     def watch_audits(self) -> None:
+        self._scores = scores_over(self.audits)
         self._draw()
 
-    def watch_chosen(self) -> None:
+    def watch_step(self) -> None:
+        self._told = ""
         self._draw()
         self.scroll_home(animate=False)
+
+    def watch_shows_parts(self) -> None:
+        self._draw()
 
     def on_resize(self) -> None:
         self._draw()
 
+    def on_key(self, event: events.Key) -> None:
+        """Letters are part of the search while one is typed."""
+        if self._search.takes(event):
+            self._told = ""
+            if event.key == "enter":
+                self._find(range(self._index(), -1, -1))
+            self._draw()
+
     def action_older(self) -> None:
         """Walk one audit back."""
-        self._walk(-1)
+        self._go_to(self._index() - 1)
 
     def action_newer(self) -> None:
         """Walk one audit forward."""
-        self._walk(+1)
+        self._go_to(self._index() + 1)
 
     def action_newest(self) -> None:
         """Go to the newest and follow it."""
-        self.chosen = None
+        self._choose(None)
+
+    def action_toggle_parts(self) -> None:
+        """The scores' four parts over the run, or the scores."""
+        self.shows_parts = not self.shows_parts
+
+    def action_search(self) -> None:
+        """Type what to find."""
+        self._search.begin()
+        self._draw()
+
+    def action_find(self, by: int) -> None:
+        """Go to the audit before (-1) or after (1) this one that holds what was searched for."""
+        index = self._index()
+        ahead = range(index - 1, -1, -1) if by < 0 else range(index + 1, len(self.audits))
+        self._find(ahead)
+
+    def _find(self, order: range) -> None:
+        if not self._search.text:
+            return
+        found = next((index for index in order if self._holds(self.audits[index])), None)
+        self._told = "" if found is not None else "no further match"
+        if found is not None:
+            self._go_to(found)
+        self._draw()
+
+    def _holds(self, audit: Audit) -> bool:
+        return any(self._search.is_in(text) for text in (audit.prompt, audit.text))
 
     def _index(self) -> int:
-        if self.chosen is not None:
-            for index, audit in enumerate(self.audits):
-                if (audit.step, audit.t) == self.chosen:
-                    return index
-        return len(self.audits) - 1
+        """Of the audit that is shown; -1 where there is none at or before the step."""
+        if self.step is None:
+            return len(self.audits) - 1
+        shown = (i for i in reversed(range(len(self.audits))) if self.audits[i].step <= self.step)
+        return next(shown, -1)
 
-    def _walk(self, by: int) -> None:
-        index = min(max(self._index() + by, 0), len(self.audits) - 1)
-        if index >= 0:
-            audit = self.audits[index]
+    def _go_to(self, index: int) -> None:
+        if self.audits:
+            index = min(max(index, 0), len(self.audits) - 1)
             is_newest = index == len(self.audits) - 1
-            self.chosen = None if is_newest else (audit.step, audit.t)
+            self._choose(None if is_newest else self.audits[index].step)
+
+    def _choose(self, step: int | None) -> None:
+        self.step = step
+        self.post_message(StepChosen(step))
 
     def _draw(self) -> None:
         if not self.is_mounted:
             return
         index = self._index()
-        lines = self._lines(index) if self.audits else [Content.styled("no sample yet", DIM)]
-        position = f"{index + 1:,} of {len(self.audits):,}" if self.audits else ""
-        self.show_titles("2 samples", position)
+        if index >= 0:
+            lines = self._lines(index)
+        elif self.audits:
+            lines = [Content.styled(f"no sample up to step {formatting.steps(self.step)}", DIM)]
+        else:
+            lines = [Content.styled("no sample yet", DIM)]
+        self.show_titles("2 samples", self._subtitle(index))
         self.show_lines(len(lines), lines.__getitem__)
+
+    def _subtitle(self, index: int) -> str:
+        if self._search.is_typing:
+            return f"/{escape_control(self._search.text)}▏"
+        words = f"/{escape_control(self._search.text)}" if self._search.text else ""
+        position = f"{index + 1:,} of {len(self.audits):,}" if index >= 0 else ""
+        return " · ".join(each for each in (words, self._told, position) if each)
 
     def _lines(self, index: int) -> list[Content]:
         audit, width = self.audits[index], self.line_width
-        head = Content.assemble(
-            (f"step {formatting.steps(audit.step)}", "bold"),
-            (f"  {foreign(audit.cause)}   " if audit.cause else "   ", DIM),
-            score_content(audit),
-        )
+        before = self.audits[index - 1] if index else None
         return [
-            head,
-            parts_content(audit),
-            self._trend(index, width),
+            self._head(audit, before),
+            *self._scores_above(audit, before),
             Content(),
-            *text_lines(audit, width),
+            *text_lines(audit, width, search=self._search.text),
         ]
 
-    def _trend(self, index: int, width: int) -> Content:
-        """The scores up to this audit, one column each, this one in the accent colour."""
-        room = max(min(width - 8, 60), 1)
-        scores = [each.score for each in self.audits[max(index + 1 - room, 0) : index + 1]]
-        columns = levels([score or 0.0 for score in scores], 0.0, 100.0)
-        return Content.assemble(("scores ", DIM), (columns[:-1], DIM), (columns[-1:], ACCENT))
+    def _head(self, audit: Audit, before: Audit | None) -> Content:
+        title = Content.assemble(
+            (f"step {formatting.steps(audit.step)}", "bold"),
+            (f"  {foreign(audit.cause)}" if audit.cause else "", DIM),
+        )
+        share = repeated_share(escape_control(audit.text))
+        repeated = Content.styled(f"repeated {formatting.percent(share)}", DIM)
+        pieces = [
+            Piece(content=title, rank=0),
+            Piece(content=score_content(audit, before), rank=1),
+            Piece(content=repeated if share else Content(), rank=2),
+        ]
+        return line(pieces, self.line_width)
+
+    def _scores_above(self, audit: Audit, before: Audit | None) -> list[Content]:
+        width = self.line_width
+        if self.shows_parts:
+            return part_lines(self.audits, audit, before, width=width)
+        rows = _SCORE_ROWS if self.rows_in_sight >= _ROWS_WITH_SCORES else 1
+        dots = dot_lines(self._scores, audit.step, self._glyphs, width=width, rows=rows)
+        return [parts_content(audit), *dots]

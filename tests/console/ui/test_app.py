@@ -41,10 +41,10 @@ async def test_everything_that_matters_is_in_sight_at_80_columns() -> None:
 async def test_all_keys_are_in_sight_at_80_columns_on_every_pane(view: RunView) -> None:
     own = [
         ["← cursor", "+ zoom", "m track"],
-        ["← older", "→ newer", "n newest"],
+        ["← older", "b parts", "/ search"],
         [],
         ["f fork", "t thin"],
-        [],
+        ["/ search", "L level", "F follow"],
     ]
     first = "c checkpoint" if view.is_running else "r resume"
     async with Stage(view).opened(80, 24) as stage:
@@ -463,7 +463,7 @@ async def test_samples_are_walked_back_and_the_newest_is_followed() -> None:
         assert "step 113,700" in stage.text()
         await stage.becomes(fixed_run.stopped_view())
         assert "step 113,700" in stage.text()
-        await stage.pilot.press("n")
+        await stage.pilot.press("F")
         assert "step 113,943" in stage.text()
 
 
