@@ -8,7 +8,7 @@ from console import formatting
 from console.fork.comparison import Column, Comparison
 from console.ui.screens.pivot.step import wrapped
 from console.ui.theme import ACCENT, DIM
-from console.ui.widgets.text import foreign, left, right
+from console.ui.widgets.text import foreign, left, names_within, right
 from trainer.rundir.names import escape_control
 
 _LABEL_CELLS = 24
@@ -38,10 +38,11 @@ def _figures(made: Comparison, width: int) -> list[Content]:
     columns = made.columns
     parted, last = formatting.steps(made.parted_after), formatting.steps(made.last_step)
     audited = formatting.steps(made.audited_step)
+    names = [foreign(column.name) for column in columns]
     steps = f"the same to step {parted}; both trained to {last}, audited at {audited}"
     return [
         Content.styled(steps, DIM),
-        _row("", [foreign(column.name) for column in columns], width, style="bold"),
+        _row("", names_within(names, _value_cells(len(columns), width)), width, style="bold"),
         _row(f"val_loss, {made.shared_rows} rows", [_loss(c.val_loss) for c in columns], width),
         _row("difference, ± its error", [_paired(column) for column in columns], width),
         _row("coherence score", [formatting.score(c.score) for c in columns], width),
@@ -50,8 +51,12 @@ def _figures(made: Comparison, width: int) -> list[Content]:
     ]
 
 
+def _value_cells(n_values: int, width: int) -> int:
+    return min(max((width - _LABEL_CELLS) // max(n_values, 1), 1), _MOST_VALUE_CELLS)
+
+
 def _row(name: str, values: list[str], width: int, *, style: str = "") -> Content:
-    cells = min(max((width - _LABEL_CELLS) // max(len(values), 1), 1), _MOST_VALUE_CELLS)
+    cells = _value_cells(len(values), width)
     shown = "".join(right(value, cells) for value in values)
     return Content.assemble((left(name, _LABEL_CELLS), DIM), (shown, style))
 
