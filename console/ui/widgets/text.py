@@ -1,6 +1,7 @@
 """Small pieces that several widgets write with: foreign text, columns, a bar."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
@@ -32,20 +33,36 @@ def names_within(names: Sequence[str], cells: int) -> list[str]:
     """The names in at most `cells` each, in order: what is too long is cut where all are alike.
 
     Names that differ are shown as different wherever so few cells can tell them apart. The end is
-    cut if that will do, then as late a part as will do, then the common start and the end.
+    cut if that will do, then as late a part as will do, then the common start and the end, then
+    every part that is common to all.
     """
     long = [name for name in names if cell_len(name) > cells]
     if not long or cells < 1:
         return [left(name, cells).rstrip() for name in names]
     wanted = len(set(names))
     best: list[str] = []
-    for cut in _cuts(_common(long), cells):
-        shown = [name if cell_len(name) <= cells else _cut(name, *cut, cells) for name in names]
+    for shorten in _ways(long, cells):
+        shown = [name if cell_len(name) <= cells else shorten(name) for name in names]
         if len(set(shown)) > len(set(best)):
             best = shown
         if len(set(best)) == wanted:
             break
     return best
+
+
+def _ways(long: Sequence[str], cells: int) -> Iterator[Callable[[str], str]]:
+    """How names could be shortened, the one that reads best first."""
+    for cut in _cuts(_common(long), cells):
+        yield lambda name, cut=cut: _cut(name, *cut, cells)
+    columns = zip(*long, strict=False)
+    alike = [len(set(column)) == 1 for column in columns]
+    yield lambda name: left(_without(name, alike), cells).rstrip()
+
+
+def _without(name: str, alike: Sequence[bool]) -> str:
+    """The name without its characters at the places that are alike in all."""
+    kept = "".join("…" if at < len(alike) and alike[at] else char for at, char in enumerate(name))
+    return re.sub("…+", "…", kept)
 
 
 def _common(names: Sequence[str]) -> int:

@@ -13,6 +13,7 @@ from trainer.rundir.names import escape_control
 
 _LABEL_CELLS = 24
 _MOST_VALUE_CELLS = 24
+_SAMPLE_OF = "sample of "
 
 
 def comparison_lines(made: Comparison, width: int) -> list[Content]:
@@ -23,9 +24,10 @@ def comparison_lines(made: Comparison, width: int) -> list[Content]:
     lines += [Content(), *_figures(made, width)]
     if made.differences:
         lines += [Content(), Content.styled("Settings that differ", "bold")]
+        labels = names_within([foreign(name) for name in made.differences], _LABEL_CELLS - 1)
         lines += [
-            _row(foreign(name), [_shown(value) for value in values], width)
-            for name, values in made.differences.items()
+            _row(label, [_shown(value) for value in values], width)
+            for label, values in zip(labels, made.differences.values(), strict=True)
         ]
     return [*lines, Content(), *_samples(made, width)]
 
@@ -38,11 +40,10 @@ def _figures(made: Comparison, width: int) -> list[Content]:
     columns = made.columns
     parted, last = formatting.steps(made.parted_after), formatting.steps(made.last_step)
     audited = formatting.steps(made.audited_step)
-    names = [foreign(column.name) for column in columns]
     steps = f"the same to step {parted}; both trained to {last}, audited at {audited}"
     return [
         Content.styled(steps, DIM),
-        _row("", names_within(names, _value_cells(len(columns), width)), width, style="bold"),
+        _row("", [foreign(column.name) for column in columns], width, style="bold"),
         _row(f"val_loss, {made.shared_rows} rows", [_loss(c.val_loss) for c in columns], width),
         _row("difference, ± its error", [_paired(column) for column in columns], width),
         _row("coherence score", [formatting.score(c.score) for c in columns], width),
@@ -51,13 +52,9 @@ def _figures(made: Comparison, width: int) -> list[Content]:
     ]
 
 
-def _value_cells(n_values: int, width: int) -> int:
-    return min(max((width - _LABEL_CELLS) // max(n_values, 1), 1), _MOST_VALUE_CELLS)
-
-
 def _row(name: str, values: list[str], width: int, *, style: str = "") -> Content:
-    cells = _value_cells(len(values), width)
-    shown = "".join(right(value, cells) for value in values)
+    cells = min(max((width - _LABEL_CELLS) // max(len(values), 1), 1), _MOST_VALUE_CELLS)
+    shown = "".join(right(value, cells) for value in names_within(values, cells - 1))
     return Content.assemble((left(name, _LABEL_CELLS), DIM), (shown, style))
 
 
@@ -72,7 +69,9 @@ def _paired(column: Column) -> str:
 def _samples(made: Comparison, width: int) -> list[Content]:
     """The texts of both, in columns of half the width."""
     cells = max((width - 3) // 2, 1)
-    first, second = (_sample(column, cells) for column in made.columns[:2])
+    both = made.columns[:2]
+    names = names_within([foreign(column.name) for column in both], cells - len(_SAMPLE_OF))
+    first, second = (_sample(*each, cells) for each in zip(names, both, strict=True))
     empty = Content()
     return [
         Content.assemble(a, " " * max(cells - a.cell_length, 0), (" │ ", DIM), b)
@@ -80,8 +79,8 @@ def _samples(made: Comparison, width: int) -> list[Content]:
     ]
 
 
-def _sample(column: Column, cells: int) -> list[Content]:
-    title = Content.styled(left(f"sample of {foreign(column.name)}", cells), "bold")
+def _sample(name: str, column: Column, cells: int) -> list[Content]:
+    title = Content.styled(left(_SAMPLE_OF + name, cells), "bold")
     text = escape_control(column.text or "no sample")
     return [title, *(line for part in text.split("\n") for line in Content(part).wrap(cells))]
 

@@ -74,6 +74,11 @@ def test_names_that_differ_in_the_middle_alone_are_cut_at_both_sides_of_it() -> 
     assert names_within(names, 10) == ["aaaaaaa…x…", "aaaaaaa…y…"]
 
 
+def test_names_that_differ_in_several_places_keep_all_of_them() -> None:
+    names = [f"p{a}_{'m' * 15}_{b}_{'z' * 10}" for a in "01" for b in "34"]
+    assert names_within(names, 14) == ["…0…3…", "…0…4…", "…1…3…", "…1…4…"]
+
+
 def test_names_that_fit_stay_as_they_are_beside_others_that_do_not() -> None:
     assert names_within(["docs", "books_of_all_kinds"], 8) == ["docs", "books_o…"]
 
