@@ -22,7 +22,6 @@ class Place(Enum):
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
-    WIZARD_CHECKS = "Checks in the wizard"
     WIZARD_POLICY = "Arms in the wizard"
     WIZARD_SOURCE = "Source to add"
     WIZARD_REVIEW = "Review in the wizard"
@@ -335,13 +334,14 @@ ACTIONS: tuple[Action, ...] = (
             "The step before, from a field too",
             is_priority=True,
         ),
+        Action("pivot.take", "enter", "take", "Take", "Take what is typed; turns no page"),
         Action(
-            "pivot.cancel", "escape", "cancel", "Cancel", "Close the wizard; the run isn't touched"
+            "pivot.cancel",
+            "escape",
+            "cancel",
+            "Cancel",
+            "Take back what is being typed, else close; the run isn't touched",
         ),
-    ),
-    *_at(
-        Place.WIZARD_CHECKS,
-        Action("pivot.checked", "enter", "done", "Next", "On to the policy", is_shown=False),
     ),
     *_at(
         Place.WIZARD_POLICY,

@@ -90,14 +90,15 @@ def _row(table: Table, arm: ArmDraft, name: str, columns: Columns) -> Content:
         return Content.styled(name + "".join(right(*text) for text in texts), f"{DIM} strike")
     parts: list[tuple[str, str]] = [(name, GOOD if arm.was is None else "")]
     for column, cells in columns:
-        shown = _spaced(values[column], column)
+        text = values[column]
+        shown = f"[{text}]" if _is_here(table, arm, column) else _spaced(text, column)
         style = _style(table, arm, column)
         parts += [(" " * max(cells - len(shown), 0), ""), (shown, style)]
     return Content.assemble(*parts)
 
 
 def _spaced(text: str, column: str) -> str:
-    """What can be edited has a cell at each side, so that the cursor on it is seen."""
+    """What can be edited has a cell at each side: the brackets of the cursor take them."""
     return f" {text} " if column in (Field.FLOOR, Field.CAP) else text
 
 
@@ -120,10 +121,14 @@ def _values(table: Table, arm: ArmDraft) -> dict[str, str]:
 def _style(table: Table, arm: ArmDraft, column: str) -> str:
     if column not in (Field.FLOOR, Field.CAP):
         return "bold" if column == "at first" else DIM if column in ("pulls", "reward") else ""
-    is_here = table.cell is not None and (table.cell.arm, table.cell.field) == (arm.name, column)
     is_wrong = any((m.arm, m.field) == (arm.name, column) for m in table.mistakes)
     base = RED if is_wrong else f"bold {ACCENT}" if _is_edited(arm, Field(column)) else ""
-    return f"{base} reverse".strip() if is_here else base
+    return f"{base} reverse".strip() if _is_here(table, arm, column) else base
+
+
+def _is_here(table: Table, arm: ArmDraft, column: str) -> bool:
+    """Whether the cursor is on this cell."""
+    return table.cell is not None and (table.cell.arm, table.cell.field) == (arm.name, column)
 
 
 def _is_edited(arm: ArmDraft, field: Field) -> bool:
