@@ -108,6 +108,7 @@ class Follower:
         """
         if lost := self._operations.lost:
             return self._lost_view(lost)
+        self._is_complete = True  # a look that fails is not tried again at once
         # The lock before the state: a trainer that ends in between has told its end by then.
         presence = presence_of(self.run)
         settings, _ = self._settings.look()
@@ -150,6 +151,7 @@ class Follower:
         if self.read_ahead is not None:
             is_changed = self._take_read_ahead(self.read_ahead)
             if not is_changed:
+                self._is_complete = False
                 return
         while True:
             news = read_news(self._tail)

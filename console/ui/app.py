@@ -71,6 +71,8 @@ class ConsoleApp(SteeringApp):
         self._changes = changes
         self._looking = asyncio.Lock()
         self._is_leaving = False
+        self._unreadable = ""
+        """Why the run could not be looked at last, as it was told."""
         self._stopping_pid: int | None = None
         """The trainer that was told to stop from here."""
 
@@ -124,7 +126,7 @@ class ConsoleApp(SteeringApp):
         return not self.is_headless and terminal.is_gone(0)
 
     def on_run_changed(self, event: RunChanged) -> None:
-        before, self.glance = self.view, event.glance
+        before, self.glance, self._unreadable = self.view, event.glance, ""
         view = event.glance.view
         if before is None or refusals(before) != refusals(view):
             self.refresh_bindings()
@@ -132,7 +134,9 @@ class ConsoleApp(SteeringApp):
             self._answer(view.request)
 
     def on_run_unreadable(self, event: RunUnreadable) -> None:
-        self.tell(f"the run can't be read: {event.reason}", is_ok=False)
+        if event.reason != self._unreadable:
+            self.tell(f"the run can't be read: {event.reason}", is_ok=False)
+        self._unreadable = event.reason
 
     def on_operation_ended(self, event: OperationEnded) -> None:
         request = self.view.request if self.view else None

@@ -4,11 +4,9 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-import orjson
-
 from console import formatting
 from console.fork.comparison import Comparison, compare, read_side
-from console.verbs.verb import Verb
+from console.verbs.verb import Verb, print_json
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control
 from trainer.rundir.outcomes import SettingsError
@@ -22,7 +20,7 @@ def compare_runs(run: RunDirectory, arguments: argparse.Namespace) -> int:
             raise SettingsError(f"{other.path}: there is no run")
     made = compare([read_side(each) for each in runs])
     if arguments.json:
-        print(orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2).decode())
+        print_json(asdict(made))
     else:
         print(escape_control("\n".join(as_lines(made))))
     return 0

@@ -4,11 +4,9 @@ import argparse
 import time
 from typing import Any
 
-import orjson
-
 from console import formatting
 from console.follow.follower import Follower
-from console.verbs.verb import HEALTHY, NEEDS_ATTENTION, NOT_RUNNING, Verb
+from console.verbs.verb import HEALTHY, NEEDS_ATTENTION, NOT_RUNNING, Verb, print_json
 from console.verbs.waiting import POLL_SECONDS, look_at_all
 from console.view.run_view import CheckpointRow, RunView, Severity
 from trainer.rundir.layout import RunDirectory
@@ -140,7 +138,7 @@ def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
     """Print how the run is; exit 0 healthy, 1 needs attention, 3 not running."""
     view = _look_twice(Follower(run))
     if arguments.json:
-        print(orjson.dumps(as_json(view), option=orjson.OPT_INDENT_2).decode())
+        print_json(as_json(view))
     else:
         print(as_text(view))
     return exit_code_of(view)

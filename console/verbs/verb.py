@@ -3,12 +3,15 @@
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import orjson
 
 from console.operations.actions import action_of_verb
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.names import escape_control
+from trainer.rundir.names import escape_control, is_utf_8, shown
 
 HEALTHY = 0
 NEEDS_ATTENTION = 1
@@ -27,6 +30,23 @@ class Verb:
     def help(self) -> str:
         """What it does, prints, and exits with."""
         return action_of_verb(self.name).verb_help
+
+
+def print_json(value: Any) -> None:
+    """A document for scripts, on stdout; what UTF-8 can't hold is spelled out in it."""
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    except orjson.JSONEncodeError:  # a name of a file that is no UTF-8
+        text = orjson.dumps(_spelled(value), option=orjson.OPT_INDENT_2)
+    print(text.decode())
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if is_utf_8(value) else shown(value)
+    if isinstance(value, Mapping):
+        return {_spelled(key): _spelled(each) for key, each in value.items()}
+    return [_spelled(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def say(message: str) -> None:

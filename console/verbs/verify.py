@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import chain
 
-import orjson
-
 from console import formatting
 from console.process.replay import replay
-from console.verbs.verb import NEEDS_ATTENTION, Verb, say
+from console.verbs.verb import NEEDS_ATTENTION, Verb, print_json, say
 from trainer.rundir.actions import log_action
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
@@ -36,7 +34,7 @@ def verify_run(run: RunDirectory, arguments: argparse.Namespace) -> int:
             "ok": not wrong,
             "findings": [asdict(finding) for finding in found],
         }
-        print(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode())
+        print_json(report)
     else:
         print(f"{len(found)} checked, {len(wrong)} wrong", file=sys.stderr)
     return NEEDS_ATTENTION if wrong else 0

@@ -52,6 +52,18 @@ def follower(run: RunDirectory, clock: TestClock) -> Follower:
     return Follower(run, clock=clock.both())
 
 
+def test_a_look_that_fails_is_not_tried_again_at_once(
+    follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(run: RunDirectory) -> None:
+        raise PermissionError("no right to look into it")
+
+    monkeypatch.setattr("console.follow.follower.presence_of", refuse)  # root is refused nothing
+    with pytest.raises(PermissionError):
+        follower.look()
+    assert follower.is_complete
+
+
 @pytest.fixture
 def losses(run: RunDirectory) -> RecordArray:
     return RecordArray(run.loss)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from trainer.rundir.reading import reading
 from trainer.rundir.records.all_audits import all_audits
 from trainer.rundir.records.loss_record import LossRecord, read_loss_records
 from trainer.rundir.records.record_lines import Record
+
+_LONGEST_LINE_BYTES = 1 << 20
+"""Of a record; a longer one, as a hole of zeros is, is looked at in pieces."""
 
 
 def plan_of(
@@ -89,7 +93,8 @@ def nonfinite_steps_of(path: Path) -> list[int]:
     records: list[LossRecord] = []
     try:
         with reading(path, follows_links=False) as file:
-            for number, line in enumerate(BufferedReader(file), start=1):
+            lines = iter(partial(BufferedReader(file).readline, _LONGEST_LINE_BYTES), b"")
+            for number, line in enumerate(lines, start=1):
                 if b'"nonfinite"' in line:
                     read = read_loss_records(b"[" + line.strip(b"[], \r\n") + b"]")
                     if read is None:
