@@ -86,15 +86,19 @@ def _row(table: Table, arm: ArmDraft, name: str, columns: Columns) -> Content:
     is_here = table.cell is not None and table.cell.arm == arm.name
     name = f"{'▸' if is_here else ' '} {name}"
     if arm.is_removed:
-        texts = ((_spaced(values[column], column), cells) for column, cells in columns)
+        texts = ((_cell(table, arm, column, values[column]), cells) for column, cells in columns)
         return Content.styled(name + "".join(right(*text) for text in texts), f"{DIM} strike")
     parts: list[tuple[str, str]] = [(name, GOOD if arm.was is None else "")]
     for column, cells in columns:
-        text = values[column]
-        shown = f"[{text}]" if _is_here(table, arm, column) else _spaced(text, column)
+        shown = _cell(table, arm, column, values[column])
         style = _style(table, arm, column)
         parts += [(" " * max(cells - len(shown), 0), ""), (shown, style)]
     return Content.assemble(*parts)
+
+
+def _cell(table: Table, arm: ArmDraft, column: str, text: str) -> str:
+    """The cursor is seen without any colour, before anything is typed."""
+    return f"[{text}]" if _is_here(table, arm, column) else _spaced(text, column)
 
 
 def _spaced(text: str, column: str) -> str:
