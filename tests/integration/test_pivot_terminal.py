@@ -114,7 +114,7 @@ def test_console_killed_in_a_pivot_is_followed_by_one_that_offers_to_continue(
     terminal.console("s", run.path)
     terminal.wait_for("s", "asked for by")
     terminal.wait_for("s", "Enter choose")
-    terminal.press("s", "Down", "n")
+    terminal.press("s", "Down", "Enter")
     terminal.wait_for("s", "the pivot is taken back")
     assert not run.pivot.exists()
     terminal.wait_for("s", "● training")
