@@ -340,7 +340,7 @@ ACTIONS: tuple[Action, ...] = (
             "escape",
             "cancel",
             "Cancel",
-            "Take back what is being typed, else close; the run isn't touched",
+            "Take back what is typed; else close",
         ),
     ),
     *_at(

@@ -6,6 +6,7 @@ from pathlib import Path
 from textual import events, work
 from textual.app import App
 from textual.driver import Driver
+from textual.keys import format_key
 from textual.reactive import var
 
 from console.follow.follower import Clock
@@ -25,6 +26,9 @@ from console.view.glance import Glance
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot.journal import Pivot, Stage
+
+_HINT_SECONDS = 5.0
+"""As long as a passing note stays."""
 
 
 class SteeringApp(App[str]):
@@ -51,11 +55,28 @@ class SteeringApp(App[str]):
         self._branching = branching
         self._clock = clock
         self._is_read_only = is_read_only
+        self._hints_from = 0.0
+        """From this moment on a key that does nothing is told of, monotonic."""
 
     def on_key(self, event: events.Key) -> None:
-        """A key that went to a widget below a guarded screen, just before that opened."""
-        if isinstance(self.screen, GuardedScreen):
-            self.screen.on_key(event)
+        """A key that went to a widget below a guarded screen just before that opened; or one that
+        nothing took: what helps is told, once for a storm of them.
+        """
+        screen = self.screen
+        if isinstance(screen, GuardedScreen):
+            screen.on_key(event)
+            if not screen.guard.is_open:
+                return
+        now = self._clock.monotonic()
+        if event.key not in screen.active_bindings and now >= self._hints_from:
+            self._hints_from = now + _HINT_SECONDS
+            self.tell(f"{format_key(event.key)} does nothing here; {self._help()}", is_ok=True)
+
+    def _help(self) -> str:
+        """Where the keys of this screen are told."""
+        known = self.screen.active_bindings.get("question_mark")
+        has_help = known is not None and known.binding.id == "app.help"
+        return "? shows all keys" if has_help else "the line at the bottom tells the keys"
 
     def tell(self, message: str, *, is_ok: bool) -> None:
         """Show a passing note."""
