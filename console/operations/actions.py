@@ -27,6 +27,8 @@ class Place(Enum):
     WIZARD_REVIEW = "Review in the wizard"
     PIVOT = "Pivot under way"
     FORK = "Audit fork"
+    BRANCHES_SCREEN = "Branches"
+    BRANCHES = "Row of a branch"
     COMPARE = "Two runs"
     CHOICES = "Choices"
     THIN = "Thin dialog"
@@ -388,9 +390,22 @@ ACTIONS: tuple[Action, ...] = (
     ),
     *_at(
         Place.FORK,
-        Action("fork.close", "escape", "dismiss", "Close", "Close; nothing is stopped"),
+        Action("fork.close", "escape", "close", "Close", "Close; nothing is made"),
         Action("fork.down", "down", "app.focus_next", "Next field", "The field below"),
-        Action("fork.up", "up", "app.focus_previous", "Field before", "The field above"),
+        Action("fork.up", "up", "up", "Field before", "The field above"),
+    ),
+    *_at(
+        Place.BRANCHES_SCREEN,
+        Action("branches.close", "escape", "dismiss", "Close", "Close; nothing is stopped"),
+    ),
+    *_at(
+        Place.BRANCHES,
+        Action("branches.up", "up,k", "move(-1)", "Up", "The row above", is_shown=False),
+        Action("branches.down", "down,j", "move(1)", "Down", "The row below", is_shown=False),
+        Action("branches.compare", "enter", "compare", "Compare", "With the run, or by m another"),
+        Action("branches.against", "m", "against", "Mark", "Compare the others with this one"),
+        Action("branches.stop", "s", "stop", "Stop", "Its trainer saves and ends"),
+        Action("branches.open", "o", "open", "Open", "Its own console, until you leave it"),
     ),
     *_at(
         Place.COMPARE,

@@ -18,6 +18,7 @@ from trainer.rundir.reading import open_regular
 RUN_VARIABLE = "ANDREA_RUN"
 """Where a foreign command finds the run directory, absolute."""
 
+_TOOL_SECONDS = 5.0
 _BLOCKED_UNTIL_TAKEN = {signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
 
 
@@ -139,6 +140,31 @@ def run_module(module: str, given: bytes) -> bytes:
         check=False,
     )
     return done.stdout
+
+
+def output_of(command: Sequence[str]) -> str:
+    """What a tool prints; nothing where it can't be run, fails, or takes seconds."""
+    try:
+        done = subprocess.run(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_TOOL_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode(errors="replace")
+
+
+def run_console(run: RunDirectory) -> int:
+    """A console of another run in this terminal, until it is left; its exit code."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "console", str(run.path.absolute())],
+        env={**os.environ, **own_environment()},
+        check=False,
+    ).returncode
 
 
 def own_command(run: RunDirectory) -> list[str]:
