@@ -10,8 +10,8 @@ from textual.reactive import var
 
 from console.follow.follower import Clock
 from console.fork.branches import Asked, Branches
-from console.fork.grown import Grown
 from console.fork.comparison_chart import read_side_by_side
+from console.fork.grown import Grown
 from console.operations.actions import action_of
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import WizardFiles, walk_pivot

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
@@ -52,8 +53,8 @@ def names_within(names: Sequence[str], cells: int) -> list[str]:
 
 def _ways(long: Sequence[str], cells: int) -> Iterator[Callable[[str], str]]:
     """How names could be shortened, the one that reads best first."""
-    for cut in _cuts(_common(long), cells):
-        yield lambda name, cut=cut: _cut(name, *cut, cells)
+    for head, start in _cuts(_common(long), cells):
+        yield partial(_cut, head=head, start=start, cells=cells)
     columns = zip(*long, strict=False)
     alike = [len(set(column)) == 1 for column in columns]
     yield lambda name: left(_without(name, alike), cells).rstrip()
@@ -78,7 +79,7 @@ def _cuts(common: int, cells: int) -> Iterator[tuple[int, int | None]]:
     yield from ((head, common) for head in range(min(common, cells - 2), -1, -1))
 
 
-def _cut(name: str, head: int, start: int | None, cells: int) -> str:
+def _cut(name: str, *, head: int, start: int | None, cells: int) -> str:
     kept = set_cell_size(name, head).rstrip() + "…"
     room = cells - cell_len(kept)
     if start is not None:

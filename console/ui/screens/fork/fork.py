@@ -135,7 +135,8 @@ class ForkScreen(FramedScreen):
             return
         n = self._n_trainers
         checks = (Check(ok=need.is_enough(n), what=need.words(n)) for need in needs)
-        self._checks = tuple(checks)
+        self._checks = tuple(checks) or (Check(ok=None, what="what is free can't be told"),)
+        self.say("")
         self._offer()
         self.begin_quiet()
 
@@ -180,10 +181,12 @@ class ForkScreen(FramedScreen):
             self.post_message(self.ForkWanted(asked))
         else:
             self._asked = asked
+            self.say("looking at the memory …")
             self.post_message(self.MemoryWanted(self))
 
     def _back(self) -> None:
         self._asked, self._checks = None, ()
+        self.say("")
         self._offer()
         self.begin_quiet()
 
@@ -207,5 +210,5 @@ class ForkScreen(FramedScreen):
 
     def _draw(self) -> None:
         view = self.query_one("#fork-memory", LineView)
-        lines = check_lines(self._checks, view.line_width)
+        lines = check_lines(self._checks, view.line_width) if self._checks else []
         view.show_lines(len(lines), lines.__getitem__)
