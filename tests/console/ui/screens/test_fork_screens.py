@@ -4,6 +4,7 @@ import queue
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,10 @@ async def in_branches(stage: Stage) -> None:
     await stage.settle("m compare with this")
     await stage.until(lambda: isinstance(stage.app.focused, BranchTable), "the focus")
     await stage.until(lambda: "▸" in stage.text(), "the cursor")
+
+
+def _is_shown(stage: Stage, words: str) -> bool:
+    return words in stage.text()
 
 
 async def confirm(stage: Stage) -> None:
@@ -221,7 +226,7 @@ async def test_all_branches_are_in_one_list_and_any_two_rows_can_be_compared() -
         ):
             await stage.pilot.press(*keys)
             await stage.until(lambda: isinstance(stage.app.screen, CompareScreen), "the comparison")
-            await stage.until(lambda names=names: names in stage.text(), names)
+            await stage.until(partial(_is_shown, stage, names), names)
             await stage.pilot.press("escape")
         await stage.pilot.press("up", "up", "enter")
         assert "what the others are compared with" in stage.text()
