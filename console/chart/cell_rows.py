@@ -26,6 +26,19 @@ class Ink(IntEnum):
     RESTART = 4
     AXIS = 5
     TEXT = 6
+    BEYOND = 7
+    CURSOR = 8
+    WINDOW = 9
+    CURVE_1 = 10
+    CURVE_2 = 11
+    CURVE_3 = 12
+    CURVE_4 = 13
+    CURVE_5 = 14
+    CURVE_6 = 15
+
+
+CURVES = tuple(ink for ink in Ink if ink >= Ink.CURVE_1)
+"""One for each of several curves; with more curves they begin anew."""
 
 
 class Run(NamedTuple):

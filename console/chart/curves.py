@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from console.chart.axis import Axis
 from console.chart.glyphs import Dots
-from console.chart.series import Buckets, Values
+from console.chart.grid import Buckets
+from console.chart.series import Values
 
 Bits = npt.NDArray[np.bool_]
 Characters = npt.NDArray[np.str_]
@@ -18,8 +19,11 @@ def rasterise(buckets: Buckets, axis: Axis, rows: int) -> Bits:
 
     Each column is a bar from its least to its greatest value; columns without a record are
     drawn on the straight line between their neighbours; a column of NaN alone leaves a gap.
+    A bar ends at the axis' ends, and one that lies beyond them isn't drawn.
     """
     low, high = axis.height(buckets.low), axis.height(buckets.high)
+    is_beyond = (low > 1) | (high < 0)
+    low[is_beyond] = high[is_beyond] = np.nan
     low, high = _bridged(low, high, buckets.is_empty)
     is_drawn = np.isfinite(low)
     top, bottom = _row(high, rows), _row(low, rows)
@@ -40,14 +44,22 @@ def encode(bits: Bits, dots: Dots) -> Characters:
 
 
 def _row(height: Values, rows: int) -> npt.NDArray[np.int64]:
-    return np.rint((1 - np.nan_to_num(height)) * (rows - 1)).astype(np.int64)
+    return np.rint((1 - np.clip(np.nan_to_num(height), 0, 1)) * (rows - 1)).astype(np.int64)
 
 
 def _bridged(low: Values, high: Values, is_empty: Bits) -> tuple[Values, Values]:
-    """Put columns without a record on the line between the nearest columns that have one."""
+    """Put columns without a record on the line between the nearest columns that have one.
+
+    Beyond the first and the last of these it goes on level, as far as they are usually apart.
+    """
     column = np.arange(len(low))
     known = column[~is_empty]
+    if not len(known):
+        return low, high
+    apart = len(low) if len(known) == 1 else -(-(known[-1] - known[0]) // (len(known) - 1))
+    is_near = (column > known[0] - apart) & (column < known[-1] + apart)
     line = np.interp(column, known, ((low + high) / 2)[known])
+    line[~is_near] = np.nan
     return np.where(is_empty, line, low), np.where(is_empty, line, high)
 
 

@@ -37,6 +37,12 @@ class Glyphs:
     step_tick: str
     ellipsis: str
     separator: str
+    above: str
+    """Stands at the upper edge for a value beyond it."""
+    below: str
+    levels: str
+    """Of a curve that is one row high, lowest first."""
+    cursor: str
 
 
 def _braille() -> str:
@@ -62,6 +68,10 @@ UNICODE = Glyphs(
     step_tick="┬",
     ellipsis="…",
     separator="·",
+    above="▲",
+    below="▼",
+    levels="▁▂▃▄▅▆▇█",
+    cursor="┃",
 )
 
 ASCII = Glyphs(
@@ -79,6 +89,10 @@ ASCII = Glyphs(
     step_tick="+",
     ellipsis="~",
     separator="-",
+    above="^",
+    below="v",
+    levels="_.-=*#",
+    cursor="|",
 )
 
 

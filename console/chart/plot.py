@@ -1,60 +1,75 @@
-"""The loss chart as rows of characters, without a terminal: data and a size in, rows out."""
+"""The chart as rows of characters, without a terminal: data and a size in, rows out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from rich.cells import cell_len
 
-from console.chart.axis import LARGEST, Axis, Scale, fit_axis, step_text, step_ticks
-from console.chart.cell_rows import Ink, Placed, Row, Run, clipped, place, printable, to_runs
-from console.chart.curves import encode, rasterise
-from console.chart.glyphs import Dots, Glyphs
-from console.chart.series import Series, SeriesView, Values, bucket, column_of
-from console.chart.step_marks import Mark, MarkKind, place_labels
+from console.chart.axis import Scale, step_text
+from console.chart.cell_rows import Ink, Placed, Row, clipped, place, printable
+from console.chart.chart_data import ChartData, Look, run_of
+from console.chart.glyphs import Glyphs
+from console.chart.grid import Grid, Unit, make_grid
+from console.chart.kept import Kept
+from console.chart.overview import overview
+from console.chart.panel import Panel, draw_panel, fit_panel, place_head
+from console.chart.reading import reading
+from console.chart.series import SeriesView
+from console.chart.step_marks import Mark, place_labels
+from console.chart.track import Track
+from console.chart.tracks import Source, curves_of, scale_of
+from console.chart.value_text import loss_text
+from console.chart.viewport import Extent
+from console.chart.x_axis import x_axis
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 24, 6  # below this only the numbers are shown
-_ROWS_A_TICK = 3
+_LEAST_PANEL = 4
+"""Rows of a further panel: its head and three of curves."""
+_GUTTER = 7
+"""Cells left of the curves, more where a tick needs them: the same in most windows."""
+_STRIP_HEIGHT = 10
+"""A chart of so many rows has room for the overview."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChartData:
-    """All that the chart shows; equal only if it holds the same view of a series."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawing:
+    """The rows, and what a place in them stands for; no grid where nothing is drawn over steps."""
 
-    series: SeriesView = field(default_factory=Series().view)
-    marks: tuple[Mark, ...] = ()
-    names: tuple[str, str] = ("loss", "EMA")
-    """What the two curves are called; foreign text."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """How the operator wants it shown. `window_steps` None is the whole history."""
-
-    scale: Scale = Scale.LOG
-    window_steps: int | None = None
+    rows: list[Row]
+    grid: Grid | None = None
+    """One column a cell."""
+    gutter: int = 0
+    top: int = 0
+    """Row in which the first panel's curves begin."""
+    panel: Panel | None = None
+    """The first one."""
 
 
-def draw(data: ChartData, look: Look, glyphs: Glyphs, *, width: int, height: int) -> list[Row]:
+def draw(
+    data: ChartData,
+    look: Look,
+    glyphs: Glyphs,
+    *,
+    width: int,
+    height: int,
+    kept: Kept | None = None,
+) -> Drawing:
     """`height` rows of exactly `width` cells each, for any size from 0 x 0 up."""
     if width < 1 or height < 1:
-        return []
-    view = data.series.last(look.window_steps)
-    if not len(view):
-        return _message("no step yet", glyphs, width, height)
+        return Drawing(rows=[])
+    if not len(data.series):
+        return Drawing(rows=_message("no step yet", glyphs, width, height))
     if width < _LEAST_WIDTH or height < _LEAST_HEIGHT:
-        return _numbers_only(view, data.names, glyphs, width, height)
-    return _chart(view, data, look, glyphs, width, height)
+        return Drawing(rows=_numbers_only(data, look, glyphs, width, height))
+    return _chart(data, look, glyphs, width, height, kept or Kept())
 
 
-def loss_text(value: float) -> str:
-    """A loss as people read it: four decimals, or powers of ten where those say nothing."""
-    if np.isnan(value):
-        return "NaN"
-    return f"{value:.4f}" if 0.001 <= abs(value) < 10_000 or value == 0 else f"{value:.3e}"
+def record_read(data: ChartData, look: Look) -> int:
+    """Index of the record under the cursor, else of the newest."""
+    at = None if look.cursor is None else data.series.at(look.cursor)
+    return len(data.series) - 1 if at is None else at
 
 
 def _message(text: str, glyphs: Glyphs, width: int, height: int) -> list[Row]:
@@ -64,11 +79,13 @@ def _message(text: str, glyphs: Glyphs, width: int, height: int) -> list[Row]:
 
 
 def _numbers_only(
-    view: SeriesView, names: tuple[str, str], glyphs: Glyphs, width: int, height: int
+    data: ChartData, look: Look, glyphs: Glyphs, width: int, height: int
 ) -> list[Row]:
-    """The last loss and, under it, the last EMA, in the longest words that have room."""
+    """The loss and, under it, the EMA, in the longest words that have room."""
     rows = []
-    lasts = ((names[0], view.loss[-1], Ink.RAW), (names[1], view.ema[-1], Ink.SMOOTH))
+    view, at = data.series, record_read(data, look)
+    names = data.names or ("loss", "EMA")
+    lasts = ((names[0], view.loss[at], Ink.RAW), (names[1], view.ema[at], Ink.SMOOTH))
     for name, value, ink in lasts:
         number = loss_text(float(value))
         named = f"{printable(name, glyphs)} {number}"
@@ -78,141 +95,144 @@ def _numbers_only(
     return (rows + [place([], width)] * height)[:height]
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Plan:
+    """Which rows there are and what is in sight."""
+
+    window: Extent
+    marks: tuple[Mark, ...]
+    has_strip: bool
+    is_reading_apart: bool
+    """In a row of its own: the first panel's head has a key that is needed."""
+    heights: list[int]
+    """Rows of curves of each panel that has room."""
+
+
+def _plan(data: ChartData, look: Look, height: int) -> _Plan:
+    run = run_of(data.series)
+    window = look.viewport.window(run)
+    marks = tuple(mark for mark in data.marks if window.first <= mark.step <= window.last + 1)
+    has_strip = window != run and height >= _STRIP_HEIGHT
+    has_reading = look.cursor is not None or look.typed is not None
+    is_apart = has_reading and look.tracks[0] is not Track.LOSS and height > _LEAST_HEIGHT
+    rows = height - 2 - has_strip - bool(marks) - is_apart
+    count = max(min(len(look.tracks), rows // _LEAST_PANEL), 1)
+    share, more = divmod(rows, count)
+    return _Plan(
+        window=window,
+        marks=marks,
+        has_strip=has_strip,
+        is_reading_apart=is_apart,
+        heights=[share + (number < more) - 1 for number in range(count)],
+    )
+
+
 def _chart(
-    view: SeriesView,
-    data: ChartData,
-    look: Look,
-    glyphs: Glyphs,
-    width: int,
-    height: int,
-) -> list[Row]:
-    """Head, labels of the marks (if any), plot, step axis, step labels: from top to bottom."""
-    first, last = int(view.step[0]), int(view.step[-1])
-    shown = [mark for mark in data.marks if first <= mark.step <= last + 1]
-    plot_rows = height - 3 - bool(shown)
-    axis, curves = _curves(view, look.scale)
-    ticks = _tick_rows(axis, plot_rows)
-    gutter = max((len(text) for text in ticks.values()), default=0) + 2
-    columns = width - gutter
-    at = [(_column(mark.step, first, last, columns), mark) for mark in shown]
-    rows = [_head(view, data.names, axis, look, glyphs, width)]
-    if shown:
+    data: ChartData, look: Look, glyphs: Glyphs, width: int, height: int, kept: Kept
+) -> Drawing:
+    """Overview, heads, labels of the marks, panels, step axis, step labels: top to bottom."""
+    plan = _plan(data, look, height)
+    gutter = _GUTTER
+    panels, grid = _panels(data, look, plan, glyphs, width - gutter, kept)
+    ticks = [text for panel in panels for text in panel.ticks().values()]
+    if (wanted := max(map(len, ticks), default=0) + 2) > gutter:
+        gutter = wanted
+        panels, grid = _panels(data, look, plan, glyphs, width - gutter, kept)
+    columns = grid.columns
+    rows: list[Row] = []
+    if plan.has_strip:
+        rows.append(overview(data, grid, kept, glyphs, gutter=gutter, columns=columns))
+    rows.extend(_heads(data, look, plan, panels[0], glyphs, width))
+    at = [(grid.column_of_step(data.series, mark.step), mark) for mark in plan.marks]
+    if plan.marks:
         labels = [p._replace(column=p.column + gutter) for p in place_labels(at, glyphs, columns)]
         rows.append(place(labels, width))
-    for row, runs in enumerate(_plot(view, curves, axis, at, glyphs, plot_rows, columns)):
-        rows.append((*_gutter(ticks.get(row), gutter, glyphs), *runs))
-    return rows + _step_axis(first, last, glyphs, gutter, columns)
+    top = len(rows)
+    cursors = _cursors(data, look, plan, grid)
+    for number, panel in enumerate(panels):
+        if number:
+            rows.append(_panel_head(panel, look, number, len(panels), glyphs, width))
+        rows += draw_panel(panel, at, cursors, glyphs, gutter=gutter, columns=columns)
+    rows += x_axis(grid, cursors, glyphs, gutter=gutter)
+    return Drawing(rows=rows, grid=grid, gutter=gutter, top=top, panel=panels[0])
 
 
-def _curves(view: SeriesView, scale: Scale) -> tuple[Axis, tuple[Values, Values]]:
-    """The value axis, and loss and EMA with NaN for what that axis can't show."""
-    above = 0.0 if scale is Scale.LOG else -LARGEST
-    curves = (_within(view.loss, above), _within(view.ema, above))
-    low = float(np.fmin(*map(np.fmin.reduce, curves)))
-    high = float(np.fmax(*map(np.fmax.reduce, curves)))
-    if not np.isnan(low):
-        return fit_axis(scale, low, high), curves
-    if scale is Scale.LOG:
-        return _curves(view, Scale.LINEAR)
-    return fit_axis(scale, 0.0, 0.0), curves
+def _panels(
+    data: ChartData, look: Look, plan: _Plan, glyphs: Glyphs, columns: int, kept: Kept
+) -> tuple[list[Panel], Grid]:
+    """The panels that have room, and the grid whose columns are the cells."""
+    dots = glyphs.raw.columns
+    grid = make_grid(data.series, plan.window, look.unit, columns * dots, kept)
+    source = Source(data=data, look=look, grid=grid, kept=kept, at=record_read(data, look))
+    panels = [
+        fit_panel(track, curves_of(track, source), scale_of(track, look), rows)
+        for track, rows in zip(look.tracks, plan.heights, strict=False)
+    ]
+    return panels, grid.coarser(dots)
 
 
-def _within(values: Values, above: float) -> Values:
-    return np.where((values > above) & (values < LARGEST), values, np.nan)
+def _cursors(data: ChartData, look: Look, plan: _Plan, grid: Grid) -> list[int]:
+    columns = [] if look.band is None else [min(at, grid.columns - 1) for at in look.band]
+    if look.cursor is not None and plan.window.holds(look.cursor):
+        columns.append(grid.column_of_step(data.series, look.cursor))
+    return columns
 
 
-def _tick_rows(axis: Axis, rows: int) -> dict[int, str]:
-    """Which rows of the plot bear a tick, and its text; two ticks are two rows apart at least."""
-    ticks: dict[int, str] = {}
-    for value, text in axis.ticks(max(3, rows // _ROWS_A_TICK)):
-        row = round((1 - float(axis.height(np.array([value]))[0])) * (rows - 1))
-        if not {row - 1, row, row + 1} & ticks.keys():
-            ticks[row] = text
-    return ticks
-
-
-def _gutter(text: str | None, width: int, glyphs: Glyphs) -> Row:
-    if text is None:
-        return (Run(" " * (width - 1) + glyphs.vertical, Ink.AXIS),)
-    return (Run(text.rjust(width - 2) + " ", Ink.TEXT), Run(glyphs.tick, Ink.AXIS))
-
-
-def _column(step: int, first: int, last: int, columns: int) -> int:
-    return column_of(min(step, last), first=first, last=last, columns=columns)
-
-
-def _plot(
-    view: SeriesView,
-    curves: tuple[Values, Values],
-    axis: Axis,
-    marks: Sequence[tuple[int, Mark]],
-    glyphs: Glyphs,
-    rows: int,
-    columns: int,
+def _heads(
+    data: ChartData, look: Look, plan: _Plan, panel: Panel, glyphs: Glyphs, width: int
 ) -> list[Row]:
-    """The area between the axes: marks, the raw loss over them, the EMA over both."""
-    characters = np.full((rows, columns), " ")
-    inks: npt.NDArray[np.uint8] = np.zeros((rows, columns), np.uint8)
-    for kind in reversed(MarkKind):
-        at = [column for column, mark in marks if mark.kind is kind]
-        characters[:, at], inks[:, at] = kind.line(glyphs), kind.ink
-    layers: list[tuple[Values, Dots, Ink]] = [
-        (curves[0], glyphs.raw, Ink.RAW),
-        (curves[1], glyphs.smooth, Ink.SMOOTH),
-    ]
-    for values, dots, ink in layers:
-        buckets = bucket(view.step, values, columns * dots.columns)
-        layer = encode(rasterise(buckets, axis, rows * dots.rows), dots)
-        is_drawn = layer != " "
-        characters[is_drawn], inks[is_drawn] = layer[is_drawn], ink
-    return [to_runs(*row) for row in zip(characters, inks, strict=True)]
+    """The reading of the cursor, or what is being typed; the first panel's key but for these."""
+    told: list[Row] = []
+    if look.typed is not None:
+        text = f"go to step {look.typed}{glyphs.cursor}  Enter goes, Esc doesn't"
+        told = [place([Placed(1, clipped(text, width - 1, glyphs), Ink.CURSOR)], width)]
+    elif look.cursor is not None:
+        told = [reading(data.series, record_read(data, look), data.marks, glyphs, width)]
+    if told and not plan.is_reading_apart:
+        return told
+    return [*told, place_head(panel, _right_texts(data, look, panel, plan, glyphs), glyphs, width)]
 
 
-def _step_axis(first: int, last: int, glyphs: Glyphs, gutter: int, columns: int) -> list[Row]:
-    line = [glyphs.horizontal] * columns
-    labels: list[Placed] = []
-    for step, text in step_ticks(first, last, columns):
-        column = column_of(step, first=first, last=last, columns=columns)
-        line[column] = glyphs.step_tick
-        start = min(max(gutter + column - len(text) // 2, 0), gutter + columns - len(text))
-        if not labels or start > labels[-1].column + len(labels[-1].text):
-            labels.append(Placed(start, text, Ink.TEXT))
-    border = Run(" " * (gutter - 1) + glyphs.corner + "".join(line), Ink.AXIS)
-    return [(border,), place(labels, gutter + columns)]
-
-
-def _head(
-    view: SeriesView,
-    names: tuple[str, str],
-    axis: Axis,
-    look: Look,
-    glyphs: Glyphs,
-    width: int,
+def _panel_head(
+    panel: Panel, look: Look, number: int, count: int, glyphs: Glyphs, width: int
 ) -> Row:
-    """Key and last values at the left; step, scale and window at the right if there is room."""
-    loss, ema = loss_text(float(view.loss[-1])), loss_text(float(view.ema[-1]))
-    first, second = (printable(name, glyphs) for name in names)
-    left = [
-        Placed(1, f"{glyphs.raw_key} {first} {loss}", Ink.RAW),
-        Placed(1, f"{glyphs.smooth_key} {second} {ema}", Ink.SMOOTH),
-    ]
-    left[1] = left[1]._replace(column=left[0].column + cell_len(left[0].text) + 2)
-    end = left[1].column + cell_len(left[1].text)
-    if end > width:
-        return place([Placed(0, clipped(f"{second} {ema}", width, glyphs), Ink.SMOOTH)], width)
-    for text in _right_texts(view, axis, look, glyphs):
-        if end + 2 + len(text) <= width - 1:
-            return place([*left, Placed(width - 1 - len(text), text, Ink.TEXT)], width)
-    return place(left, width)
+    """The key of a further panel; the last says how many tracks had no room."""
+    left_out = len(look.tracks) - count
+    is_said = left_out and number == count - 1
+    right = [f"{left_out} more, no room"] if is_said else []
+    return place_head(panel, right, glyphs, width)
 
 
-def _right_texts(view: SeriesView, axis: Axis, look: Look, glyphs: Glyphs) -> list[str]:
+def _right_texts(
+    data: ChartData, look: Look, panel: Panel, plan: _Plan, glyphs: Glyphs
+) -> list[str]:
     """From the fullest to the shortest."""
-    window = "all steps" if look.window_steps is None else f"last {look.window_steps:,} steps"
-    hidden = int(np.count_nonzero(view.loss <= 0)) if axis.scale is Scale.LOG else 0
-    scale = f"{axis.scale} ({hidden:,} at or below 0 not shown)" if hidden else str(axis.scale)
-    if axis.scale is not look.scale:
-        scale = "linear (no loss above 0)"
+    view = data.series
+    scale = _scale_text(view, look, panel, plan)
     step = f"step {step_text(int(view.step[-1]))}"
+    window = _window_text(look, plan.window, run_of(view))
+    by = () if look.unit is Unit.STEP else (f"by {look.unit}",)
+    left_out = len(look.tracks) - len(plan.heights)
+    more = (f"{left_out} more, no room",) if left_out and len(plan.heights) == 1 else ()
     space = f" {glyphs.separator} "
-    return [space.join((step, scale, window)), space.join((scale, window)), scale]
+    texts = [(step, scale, window, *by, *more), (scale, window, *by, *more), (window, *more)]
+    return [*map(space.join, texts), space.join(more) or scale, scale]
+
+
+def _scale_text(view: SeriesView, look: Look, panel: Panel, plan: _Plan) -> str:
+    scale = panel.axis.scale
+    if scale_of(panel.track, look) is not scale:
+        return f"linear (no {panel.track} above 0)"
+    if panel.track is not Track.LOSS or scale is not Scale.LOG:
+        return str(scale)
+    begin, end = np.searchsorted(view.step, (plan.window.first, plan.window.last + 1))
+    hidden = int(np.count_nonzero(view.loss[begin:end] <= 0))
+    return f"{scale} ({hidden:,} at or below 0 not shown)" if hidden else str(scale)
+
+
+def _window_text(look: Look, window: Extent, run: Extent) -> str:
+    if window == run:
+        return "all steps"
+    if look.viewport.last is None:
+        return f"last {window.span:,} steps"
+    return f"steps {window.first:,} to {window.last:,}"

@@ -56,17 +56,6 @@ class SeriesView:
         index = int(np.searchsorted(self.step, step))
         return index if index < len(self) and self.step[index] == step else None
 
-    def part(self, start: int, stop: int | None = None) -> SeriesView:
-        """The records from index `start` up to `stop`. No copy, O(1)."""
-        arrays = {name: getattr(self, name)[start:stop] for name in ("step", *COLUMNS)}
-        return SeriesView(arms=self.arms, **arrays)
-
-    def last(self, steps: int | None) -> SeriesView:
-        """The records of the newest `steps` steps; all of them for None. No copy, O(log n)."""
-        if steps is None or not len(self):
-            return self
-        return self.part(int(np.searchsorted(self.step, self.step[-1] - steps, side="right")))
-
 
 COLUMNS: Mapping[str, type[np.generic]] = {
     **dict.fromkeys(("loss", "ema", "t"), np.float64),
@@ -207,39 +196,3 @@ def _last_of_each_step(
         return steps, columns
     unique, from_the_end = np.unique(steps[::-1], return_index=True)
     return unique, _picked(columns, len(steps) - 1 - from_the_end)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class Buckets:
-    """Equal spans of steps, one a column; all arrays have shape (columns,).
-
-    `low` and `high` are the least and greatest value, NaN where there is none.
-    `is_empty` marks columns without any record, which are between records, not gaps.
-    """
-
-    low: Values
-    high: Values
-    is_empty: npt.NDArray[np.bool_]
-
-
-def column_of(step: int, *, first: int, last: int, columns: int) -> int:
-    """The column of a step when `first`..`last` (both included) share `columns` columns."""
-    return (step - first) * columns // (last - first + 1)
-
-
-def bucket(step: Steps, values: Values, columns: int) -> Buckets:
-    """Reduce values, shape (n,) with n >= 1, to `columns` columns; a spike of one step survives.
-
-    Steps are strictly increasing, values finite or NaN. Column borders are those of `column_of`.
-    O(n): 0.2 ms at 200,000.
-    """
-    first, span = int(step[0]), int(step[-1] - step[0]) + 1
-    edges = first + (np.arange(columns + 1, dtype=np.int64) * span + columns - 1) // columns
-    starts = np.searchsorted(step, edges)
-    is_empty = starts[:-1] == starts[1:]
-    # reduceat can't express an empty segment; the starts of the others are the right borders.
-    segments = starts[:-1][~is_empty]
-    low, high = np.full(columns, np.nan), np.full(columns, np.nan)
-    low[~is_empty] = np.fmin.reduceat(values, segments)
-    high[~is_empty] = np.fmax.reduceat(values, segments)
-    return Buckets(low=low, high=high, is_empty=is_empty)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from console.chart.plot import ChartData
+from console.chart.chart_data import ChartData
 from console.chart.series import Series
 from console.chart.step_marks import Mark, MarkKind
 from console.fork.comparison import Comparison, Side, compare, read_side

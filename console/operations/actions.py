@@ -14,11 +14,12 @@ class Place(Enum):
 
     EVERYWHERE = "Everywhere"
     PANES = "Panes"
-    CHART = "Loss chart"
+    CHART = "Chart"
     SAMPLES = "Samples"
     CHECKPOINTS = "Checkpoints"
     LINES = "Lines of text"
     AUDITS = "Two audits"
+    TRACKS = "Tracks of the chart"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -201,25 +202,87 @@ ACTIONS: tuple[Action, ...] = (
     ),
     *_at(
         Place.CHART,
+        Action("chart.older", "left", "move(-1)", "Step", "The cursor to older steps"),
+        Action("chart.newer", "right", "move(1)", "Step", "To newer", is_shown=False),
+        Action(
+            "chart.zoom_in",
+            "plus,equals_sign",
+            "zoom_in",
+            "Zoom in",
+            "Half as many steps; or drag",
+            key_display="+",
+        ),
+        Action(
+            "chart.zoom_out",
+            "minus",
+            "zoom_out",
+            "Zoom out",
+            "Twice as many steps",
+            key_display="-",
+        ),
+        Action("chart.track", "m", "next_track", "Track", "Loss, val_loss, score, lr and so on"),
         Action(
             "chart.scale", "l", "toggle_scale", "Scale", "Show the loss on a log or a linear axis"
         ),
         Action(
-            "chart.narrow",
-            "plus,equals_sign",
-            "narrow",
-            "Narrower",
-            "Show the last 10,000, 1,000 or 100 steps",
-            key_display="+",
+            "chart.first",
+            "home",
+            "move_to_end(False)",
+            "First",
+            "To the first step in sight",
+            is_shown=False,
         ),
         Action(
-            "chart.widen",
-            "minus",
-            "widen",
-            "Wider",
-            "Show more steps, up to the whole run",
-            key_display="-",
+            "chart.last",
+            "end",
+            "move_to_end(True)",
+            "Last",
+            "To the last step in sight",
+            is_shown=False,
         ),
+        Action("chart.go", "g", "go_to", "Go to", "Type a step; Enter puts the cursor there"),
+        Action("chart.next_mark", "n", "move_to_mark(1)", "Mark", "To the next mark or alarm"),
+        Action(
+            "chart.mark_before",
+            "N",
+            "move_to_mark(-1)",
+            "Mark",
+            "To the one before",
+            is_shown=False,
+        ),
+        Action(
+            "chart.follow", "f,escape", "follow", "Follow", "No cursor; stay with the newest step"
+        ),
+        Action("chart.whole", "0", "whole", "All", "The whole run, and back again"),
+        Action(
+            "chart.pan_older",
+            "left_square_bracket,shift+left",
+            "pan(-1)",
+            "Pan",
+            "The window to older steps",
+            key_display="[",
+            is_shown=False,
+        ),
+        Action(
+            "chart.pan_newer",
+            "right_square_bracket,shift+right",
+            "pan(1)",
+            "Pan",
+            "To newer steps",
+            key_display="]",
+            is_shown=False,
+        ),
+        Action(
+            "chart.tracks",
+            "M",
+            "choose_tracks",
+            "Tracks",
+            "Several of them at once",
+            is_shown=False,
+        ),
+        Action("chart.smoother", "s", "smoother(1)", "Smooth", "Smooth more", is_shown=False),
+        Action("chart.rougher", "S", "smoother(-1)", "Smooth", "Smooth less", is_shown=False),
+        Action("chart.unit", "x", "next_unit", "By", "Over steps, tokens or time", is_shown=False),
     ),
     *_at(
         Place.SAMPLES,
@@ -302,6 +365,17 @@ ACTIONS: tuple[Action, ...] = (
         Action("compare.older", "left", "walk(-1)", "Older", "The pair before"),
         Action("compare.newer", "right", "walk(1)", "Newer", "The pair after"),
         Action("compare.close", "escape,q,enter", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.TRACKS,
+        Action(
+            "tracks.done",
+            "enter,escape,q,M",
+            "done",
+            "Done",
+            "Draw what is marked",
+            is_priority=True,
+        ),
     ),
     *_at(
         Place.HELP,

@@ -31,10 +31,19 @@ def audit_of(record: Mapping[str, Any]) -> Audit | None:
         english_words=number(record, "english_words"),
         character_diversity=number(record, "character_diversity"),
         val_loss=number(record, "val_loss"),
+        val_losses=_val_losses(record),
         sha256=words(record, "sha256"),
         seconds=None if milliseconds is None else milliseconds / 1000,
         t=number(record, "t"),
     )
+
+
+def _val_losses(record: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    told = record.get("val_losses")
+    if not isinstance(told, Mapping):
+        return ()
+    values = {name: number(told, name) for name in told if isinstance(name, str)}
+    return tuple((name, value) for name, value in values.items() if value is not None)
 
 
 class AuditBook:

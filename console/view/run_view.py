@@ -57,6 +57,8 @@ class Audit:
     english_words: float | None = None
     character_diversity: float | None = None
     val_loss: float | None = None
+    val_losses: tuple[tuple[str, float], ...] = ()
+    """By source, where they are known; names are foreign text."""
     sha256: str = ""
     seconds: float | None = None
     t: float | None = None

@@ -5,16 +5,23 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from itertools import cycle
 
 import numpy as np
 
-from console.chart.axis import Scale
+from console.chart.chart_data import ChartData, Look
 from console.chart.glyphs import UNICODE
-from console.chart.plot import ChartData, Look, draw
+from console.chart.kept import Kept
+from console.chart.navigation import move, pan, zoom
+from console.chart.plot import draw
 from console.chart.series import Series, Values
 from console.chart.step_marks import Mark, MarkKind
+from console.chart.track import Track
+from console.chart.viewport import Viewport
 
 REPEATS = 20
+LOSS = (Track.LOSS,)
+FOUR = (Track.LOSS, Track.GRAD_NORM, Track.LR, Track.LOSS_BY_ARM)
 
 
 def noisy_loss(records: int) -> Values:
@@ -36,24 +43,63 @@ def median_ms(call: Callable[[], object]) -> float:
     return statistics.median(times) * 1000
 
 
+def walk(data: ChartData, look: Look, kept: Kept, width: int, height: int) -> dict[str, float]:
+    """The median milliseconds of a key of each kind, drawing included."""
+    now, drawing = look, draw(data, look, UNICODE, width=width, height=height, kept=kept)
+    keys: dict[str, Callable[[], Look]] = {
+        "cursor": lambda: move(now, data, drawing, -1),
+        "zoom": lambda: zoom(now, data, next(factors)),
+        "pan": lambda: pan(now, data, next(shares)),
+    }
+    factors, shares = cycle((0.8, 1.25)), cycle((-0.25, 0.25))
+    took = {}
+    for name, key in keys.items():
+
+        def press(key: Callable[[], Look] = key) -> None:
+            nonlocal now, drawing
+            now = key()
+            drawing = draw(data, now, UNICODE, width=width, height=height, kept=kept)
+
+        took[name] = median_ms(press)
+    return took
+
+
 def measure(records: int) -> None:
     """Print a line for each thing that can happen with a history of `records` records."""
     series, loss = Series(), noisy_loss(records)
-    series.append_many(np.arange(1, records + 1), loss, loss)
+    step = np.arange(1, records + 1)
+    series.append_many(
+        step,
+        loss,
+        loss,
+        lr=3e-4 * step / records,
+        grad_norm=loss / 5,
+        reward=np.abs(np.sin(step)),
+        tokens=np.full(records, 524_288),
+        ms=9_000 + step % 1_000,
+        t=1.7e9 + 10.0 * step,
+        arm=series.codes_of([f"arm {number % 5}" for number in step.tolist()]),
+    )
     marks = tuple(
         Mark(step=step, label=f"phase {step}", kind=MarkKind.PHASE)
         for step in range(1, records, records // 5)
     )
     data = ChartData(series=series.view(), marks=marks)
-    for name, window, scale, width, height in (
-        ("all, log", None, Scale.LOG, 160, 45),
-        ("all, linear", None, Scale.LINEAR, 160, 45),
-        ("all, log", None, Scale.LOG, 80, 24),
-        ("last 1,000, log", 1_000, Scale.LOG, 160, 45),
+    for name, tracks, span, width, height in (
+        ("all", LOSS, None, 160, 45),
+        ("all", LOSS, None, 80, 24),
+        ("last 1,000", LOSS, 1_000, 160, 45),
+        ("four tracks", FOUR, None, 160, 45),
     ):
-        look = Look(scale=scale, window_steps=window)
-        took = median_ms(lambda: draw(data, look, UNICODE, width=width, height=height))  # noqa: B023
-        print(f"{records:>9,}  draw {name:<16} {width}x{height:<4} {took:8.2f} ms")
+        look = Look(viewport=Viewport(span=span), tracks=tracks)
+        kept = Kept()
+        first = median_ms(lambda: draw(data, look, UNICODE, width=width, height=height))  # noqa: B023
+        print(f"{records:>9,}  first drawing of {name:<12} {width}x{height:<4} {first:8.2f} ms")
+        for key, seconds in walk(data, look, kept, width, height).items():
+            print(f"{records:>9,}  {key:<8} in {name:<18} {width}x{height:<4} {seconds:8.2f} ms")
+    look = Look(smoothing=0.98)
+    took = median_ms(lambda: draw(data, look, UNICODE, width=160, height=45))
+    print(f"{records:>9,}  smooth the whole run anew   {took:8.2f} ms")
 
     steps = iter(range(records + 1, records + 1 + REPEATS))
     took = median_ms(lambda: series.append_many([next(steps)], [2.0], [2.0]))

@@ -10,12 +10,14 @@ from textual.containers import Container
 from textual.reactive import reactive
 from textual.screen import Screen
 
-from console.chart import step_marks as marks
-from console.chart.plot import ChartData
+from console.chart.navigation import known_tracks
+from console.chart.track import Track
 from console.operations.actions import Place
+from console.ui.chart_data import ChartFeed
 from console.ui.keys import bindings_at
 from console.ui.messages import StepChosen
 from console.ui.screens.comparison import ComparisonScreen
+from console.ui.screens.tracks import TracksScreen
 from console.ui.widgets.bandit import BanditPane
 from console.ui.widgets.checkpoints import CheckpointsPane
 from console.ui.widgets.header import Header
@@ -25,7 +27,7 @@ from console.ui.widgets.loss_chart import LossChart
 from console.ui.widgets.samples import SamplesPane
 from console.ui.widgets.tabs import PaneTabs
 from console.view.glance import Glance
-from console.view.run_view import Mark, RunView, Severity
+from console.view.run_view import RunView, Severity
 
 PANES = ("loss", "samples", "bandit", "checkpoints", "log")
 
@@ -70,6 +72,7 @@ class Dashboard(Screen[None]):
         self._offers = offers
         self._is_read_only = is_read_only
         self._glance: Glance | None = None
+        self._feed = ChartFeed()
 
     def compose(self) -> ComposeResult:
         yield Header(clock=self._clock)
@@ -128,6 +131,16 @@ class Dashboard(Screen[None]):
             if isinstance(pane, SelectsStep):
                 pane.select(step)
 
+    def on_loss_chart_tracks_asked(self, event: LossChart.TracksAsked) -> None:
+        event.stop()
+        chart = event.chart
+
+        def take(tracks: tuple[Track, ...] | None) -> None:
+            if tracks is not None:
+                chart.show_tracks(tracks)
+
+        self.app.push_screen(TracksScreen(known_tracks(chart.data), chart.look.tracks), take)
+
     def on_checkpoints_pane_chosen(self, event: CheckpointsPane.Chosen) -> None:
         if self._glance is not None and event.audit in self._glance.view.audits:
             self.app.push_screen(ComparisonScreen(self._glance.view.audits, event.audit))
@@ -137,8 +150,7 @@ class Dashboard(Screen[None]):
             return
         self._glance, view = glance, glance.view
         self._show_ages()
-        chart_marks = tuple(_chart_mark(mark) for mark in view.marks)
-        self.query_one(LossChart).show(ChartData(series=glance.series, marks=chart_marks))
+        self.query_one(LossChart).show(self._feed.data(glance))
         self.query_one(SamplesPane).show(view)
         self.query_one(BanditPane).show(view)
         self.query_one(LogPane).show(view)
@@ -158,7 +170,3 @@ def _hint(view: RunView, *, is_read_only: bool) -> str:
     if not (has_ended and view.can_go_on):
         return ""
     return "r resumes" if view.step or view.newest else "r starts it"
-
-
-def _chart_mark(mark: Mark) -> marks.Mark:
-    return marks.Mark(step=mark.step, label=mark.label, kind=marks.MarkKind[mark.kind.name])

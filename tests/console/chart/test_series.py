@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.chart.series import Series, SeriesView, bucket, column_of
+from console.chart.series import Series, SeriesView
 
 NAN = float("nan")
 
@@ -35,7 +35,6 @@ def test_nothing_appended_leaves_an_empty_series_empty() -> None:
     series.append_many([], [], [])
     assert len(series) == 0
     assert content(series.view()) == []
-    assert len(series.view().last(100)) == 0
 
 
 def test_missing_values_become_nan() -> None:
@@ -93,14 +92,6 @@ def test_series_outgrows_its_first_capacity() -> None:
     assert series.view().ema[4999] == 14997.0
 
 
-def test_window_counts_steps_not_records() -> None:
-    view = series_of((10, 1.0), (20, 2.0), (30, 3.0)).view()
-    assert view.last(11).step.tolist() == [20, 30]
-    assert view.last(10).step.tolist() == [30]
-    assert view.last(100).step.tolist() == [10, 20, 30]
-    assert view.last(None) is view
-
-
 RECORDS = st.lists(
     st.tuples(st.integers(0, 60), st.one_of(st.just(NAN), st.floats(-100, 100, width=32))),
     max_size=80,
@@ -121,41 +112,3 @@ def test_series_equals_a_dictionary_whatever_the_order(
     assert view.step.tolist() == sorted(expected)
     wanted = [expected[step] for step in sorted(expected)]
     assert np.array_equal(view.loss, wanted, equal_nan=True)
-
-
-@st.composite
-def histories(draw: st.DrawFn) -> tuple[list[int], list[float]]:
-    steps = sorted(draw(st.sets(st.integers(0, 10**7), min_size=1, max_size=60)))
-    value = st.one_of(st.just(NAN), st.floats(-1e6, 1e6))
-    return steps, draw(st.lists(value, min_size=len(steps), max_size=len(steps)))
-
-
-@given(histories(), st.integers(1, 50))
-def test_least_and_greatest_of_each_column_survive(
-    history: tuple[list[int], list[float]], columns: int
-) -> None:
-    steps, values = history
-    buckets = bucket(np.array(steps), np.array(values), columns)
-    members: list[list[float]] = [[] for _ in range(columns)]
-    for step, value in zip(steps, values, strict=True):
-        at = column_of(step, first=steps[0], last=steps[-1], columns=columns)
-        members[at].append(value)
-    for column, held in enumerate(members):
-        finite = [value for value in held if not np.isnan(value)]
-        low, high = buckets.low[column], buckets.high[column]
-        assert buckets.is_empty[column] == (not held)
-        assert (low, high) == (min(finite), max(finite)) if finite else np.isnan(low + high)
-
-
-def test_column_of_nan_alone_is_a_gap_and_not_empty() -> None:
-    buckets = bucket(np.array([0, 1, 2, 3]), np.array([1.0, NAN, NAN, 4.0]), 4)
-    assert np.isnan(buckets.low).tolist() == [False, True, True, False]
-    assert not buckets.is_empty.any()
-
-
-def test_spike_of_one_step_in_a_long_history_survives() -> None:
-    values = np.full(200_000, 2.0)
-    values[123_456] = 40.0
-    buckets = bucket(np.arange(200_000), values, 280)
-    assert buckets.high.max() == 40.0
-    assert int(buckets.high.argmax()) == column_of(123_456, first=0, last=199_999, columns=280)

@@ -220,7 +220,7 @@ def test_trainer_in_a_container_is_alive_elsewhere_and_ends_by_what_the_refusal_
 def test_trainer_outside_the_consoles_container_is_alive_elsewhere(
     run: RunDirectory, start: Start
 ) -> None:
-    launched = start("--every", "1000000")
+    launched = start("--every", "100")
     wait_for(lambda: run.loss.stat().st_size > 10, "a record")
 
     def inside(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -39,7 +39,13 @@ async def test_everything_that_matters_is_in_sight_at_80_columns() -> None:
 
 @pytest.mark.parametrize("view", [fixed_run.fixed_view(12), fixed_run.stopped_view()])
 async def test_all_keys_are_in_sight_at_80_columns_on_every_pane(view: RunView) -> None:
-    own = [["- wider"], ["← older", "→ newer", "n newest"], [], ["f fork", "t thin"], []]
+    own = [
+        ["← step", "+ zoom in"],
+        ["← older", "→ newer", "n newest"],
+        [],
+        ["f fork", "t thin"],
+        [],
+    ]
     first = "c checkpoint" if view.is_running else "r resume"
     async with Stage(view).opened(80, 24) as stage:
         for number, keys in enumerate(own, start=1):

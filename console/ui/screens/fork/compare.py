@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from console.chart.axis import Scale
-from console.chart.plot import Look
+from console.chart.chart_data import Look
 from console.fork.comparison_chart import SideBySide
 from console.operations.actions import Place
 from console.ui.keys import bindings_at

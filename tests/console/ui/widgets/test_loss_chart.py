@@ -10,11 +10,14 @@ from textual.geometry import Region
 
 from console.chart.axis import Scale
 from console.chart.cell_rows import Ink
+from console.chart.chart_data import ChartData, Look
 from console.chart.glyphs import ASCII, UNICODE, Glyphs
-from console.chart.plot import ChartData, Look, draw
+from console.chart.plot import draw
 from console.chart.series import Series
 from console.chart.step_marks import Mark, MarkKind
-from console.ui.widgets.loss_chart import WINDOWS, LossChart
+from console.chart.viewport import Viewport
+from console.ui.messages import StepChosen
+from console.ui.widgets.loss_chart import LossChart
 
 
 class ChartApp(App[None]):
@@ -25,13 +28,16 @@ class ChartApp(App[None]):
     def __init__(self, glyphs: Glyphs = UNICODE) -> None:
         super().__init__()
         self.chart = LossChart(glyphs=glyphs)
-        self.redrawn: list[int] = []
+        self.chosen: list[int | None] = []
 
     def compose(self) -> ComposeResult:
         yield self.chart
 
     def on_mount(self) -> None:
         self.chart.focus()
+
+    def on_step_chosen(self, event: StepChosen) -> None:
+        self.chosen.append(event.step)
 
 
 def history(records: int = 2000) -> Series:
@@ -49,7 +55,7 @@ def on_screen(chart: LossChart) -> list[str]:
 
 def drawn(chart: LossChart, glyphs: Glyphs = UNICODE) -> list[str]:
     width, height = chart.content_size
-    rows = draw(chart.data, chart.look, glyphs, width=width, height=height)
+    rows = draw(chart.data, chart.look, glyphs, width=width, height=height).rows
     return ["".join(run.text for run in row) for row in rows]
 
 
@@ -70,25 +76,129 @@ async def test_screen_follows_new_data_and_every_key() -> None:
         app.chart.show(ChartData(series=series.view()))
         await pilot.pause()
         assert "loss 9.0000" in on_screen(app.chart)[0]
-        for key in ("l", "plus", "l", "equals_sign", "plus", "plus", "minus"):
+        for key in (
+            "l",
+            "plus",
+            "l",
+            "equals_sign",
+            "left",
+            "right",
+            "s",
+            "S",
+            "x",
+            "m",
+            "0",
+            "home",
+            "n",
+            "f",
+        ):
             await pilot.press(key)
             assert on_screen(app.chart) == drawn(app.chart)
 
 
-async def test_keys_change_scale_and_window_and_stop_at_the_ends() -> None:
+async def test_l_changes_the_scale() -> None:
     app = ChartApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("l")
         assert app.chart.look == Look(scale=Scale.LINEAR)
+
+
+async def test_zooming_without_a_cursor_stays_with_the_newest() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        series = history()
+        app.chart.show(ChartData(series=series.view()))
         await pilot.press("minus")
-        assert app.chart.look.window_steps is None
-        seen: list[int | None] = []
-        for _ in WINDOWS:
-            await pilot.press("plus")
-            seen.append(app.chart.look.window_steps)
-        assert seen == [10_000, 1_000, 100, 100]
-        await pilot.press("minus", "l")
-        assert app.chart.look == Look(scale=Scale.LOG, window_steps=1_000)
+        assert app.chart.look.viewport == Viewport()
+        await pilot.press("plus", "plus")
+        assert app.chart.look.viewport == Viewport(span=500)
+        series.append_many([2001], [9.0], [3.0])
+        app.chart.show(ChartData(series=series.view()))
+        await pilot.pause()
+        assert "last 500 steps" in on_screen(app.chart)[1]
+        await pilot.press("0")
+        assert app.chart.look.viewport == Viewport()
+        await pilot.press("0")
+        assert app.chart.look.viewport == Viewport(span=500), "what was in sight is remembered"
+
+
+async def test_typed_step_is_read_and_told_and_escape_takes_it_away() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.show(ChartData(series=history().view()))
+        await pilot.press("g", *"123", "backspace", "enter")
+        assert app.chart.look.cursor == 12
+        assert "step 12 · loss 6.7619" in on_screen(app.chart)[0]
+        assert on_screen(app.chart) == drawn(app.chart)
+        await pilot.press("g", "9", "escape")
+        assert app.chart.look.cursor == 12, "Esc ends the typing first"
+        await pilot.press("escape")
+        after = app.chart.look
+        assert after.cursor is None
+        assert app.chosen == [12, None]
+
+
+async def test_digits_that_are_typed_reach_nothing_else() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.show(ChartData(series=history().view()))
+        await pilot.press("g", *"10", "l", "0")
+        assert app.chart.look == Look(typed="100")
+
+
+async def test_a_click_reads_the_record_that_is_drawn_there() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        losses = [2.0] * 2000
+        losses[999] = 40.0
+        series = Series()
+        series.append_many(range(1, 2001), losses, losses)
+        app.chart.show(ChartData(series=series.view()))
+        await pilot.pause()
+        column = on_screen(app.chart)[1].index("▲")
+        await pilot.click(LossChart, offset=(column + 1, 2))
+        assert app.chart.look.cursor == 1000
+        assert "loss 40.0000" in on_screen(app.chart)[0]
+
+
+async def test_wheel_zooms_where_the_pointer_is_and_a_drag_shows_what_it_spans() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.show(ChartData(series=history().view()))
+        await pilot.pause()
+        await pilot.mouse_down(LossChart, offset=(20, 8))
+        await pilot.hover(LossChart, offset=(40, 8))
+        await pilot.mouse_up(LossChart, offset=(40, 8))
+        viewport = app.chart.look.viewport
+        assert viewport.span is not None
+        assert 500 < viewport.span < 650
+        assert viewport.last is not None
+        assert 850 < viewport.last < 1000
+
+
+async def test_following_a_selection_tells_nothing_back() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.show(ChartData(series=history().view()))
+        app.chart.select(700)
+        await pilot.pause()
+        assert app.chart.look.cursor == 700
+        app.chart.select(None)
+        await pilot.pause()
+        after = app.chart.look
+        assert after.cursor is None
+        assert app.chosen == []
+
+
+async def test_the_same_look_again_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.show(ChartData(series=history().view()))
+        await pilot.press("end", "home")
+        refreshed: list[tuple[Region, ...]] = []
+        monkeypatch.setattr(app.chart, "refresh", lambda *regions: refreshed.append(regions))
+        await pilot.press("home", "left", "left_square_bracket")
+        assert refreshed == []
 
 
 async def test_same_data_again_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

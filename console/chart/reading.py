@@ -1,0 +1,72 @@
+"""What is known of one step, in one line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from console import formatting
+from console.chart.cell_rows import Ink, Placed, Row, clipped, place, printable
+from console.chart.glyphs import Glyphs
+from console.chart.series import SeriesView
+from console.chart.step_marks import Mark
+from console.chart.value_text import loss_text
+
+_ARM_CELLS = 14
+
+
+class _Piece(NamedTuple):
+    """A fact in the words that there is room for, and how early it is left out (0: never)."""
+
+    long: str
+    short: str
+    rank: int
+
+
+def reading(view: SeriesView, index: int, marks: Sequence[Mark], glyphs: Glyphs, width: int) -> Row:
+    """Step, loss, EMA, lr, grad_norm, arm, step time, wall clock and the mark of a record.
+
+    What the record doesn't tell isn't there. Where the line is too short, words are the first to
+    go, then what is asked for least.
+    """
+    pieces = _pieces(view, index, marks, glyphs)
+    gap = f" {glyphs.separator} "
+    line = gap.join(piece.long for piece in pieces)
+    if cell_len(line) + 2 > width:
+        line = " ".join(piece.short for piece in pieces)
+    while cell_len(line) + 2 > width and any(piece.rank for piece in pieces):
+        pieces.remove(max(pieces, key=lambda piece: piece.rank))
+        line = " ".join(piece.short for piece in pieces)
+    at = 1 if cell_len(line) + 2 <= width else 0
+    return place([Placed(at, clipped(line, width - at, glyphs), Ink.CURSOR)], width)
+
+
+def _pieces(view: SeriesView, index: int, marks: Sequence[Mark], glyphs: Glyphs) -> list[_Piece]:
+    step, loss = int(view.step[index]), loss_text(float(view.loss[index]))
+    pieces = [
+        _Piece(f"step {step:,}", f"{step:,}", 0),
+        _Piece(f"loss {loss}", f"loss {loss}", 1),
+    ]
+    if not math.isnan(ema := float(view.ema[index])):
+        pieces.append(_Piece(f"EMA {loss_text(ema)}", f"EMA {loss_text(ema)}", 5))
+    if not math.isnan(lr := float(view.lr[index])):
+        text = formatting.learning_rate(lr)
+        pieces.append(_Piece(f"lr {text}", f"lr {text}", 2))
+    if not math.isnan(norm := float(view.grad_norm[index])):
+        pieces.append(_Piece(f"grad_norm {norm:.3g}", f"gn {norm:.3g}", 6))
+    if view.arm[index] >= 0:
+        arm = printable(view.arms[view.arm[index]], glyphs)
+        pieces.append(_Piece(f"arm {arm}", clipped(arm, _ARM_CELLS, glyphs), 3))
+    if not math.isnan(ms := float(view.ms[index])):
+        text = f"{ms / 1000:.2f} s" if ms >= 1000 else f"{ms:.0f} ms"
+        pieces.append(_Piece(text, text.replace(" ", ""), 7))
+    if math.isfinite(t := float(view.t[index])):
+        text = formatting.moment(t)
+        pieces.append(_Piece(text, text[5:] if len(text) == 16 else text, 4))
+    labels = ", ".join(printable(mark.label, glyphs) for mark in marks if mark.step == step)
+    if labels:
+        pieces.append(_Piece(labels, labels, 8))
+    return pieces

@@ -1,0 +1,17 @@
+"""The names of what can be drawn over the steps."""
+
+from enum import StrEnum
+
+
+class Track(StrEnum):
+    """In the order in which the key goes through them."""
+
+    LOSS = "loss"
+    VAL_LOSS = "val_loss"
+    SCORE = "score"
+    GRAD_NORM = "grad_norm"
+    LR = "lr"
+    RATE = "tokens/s"
+    LOSS_BY_ARM = "loss by arm"
+    REWARD = "reward by arm"
+    SHARE = "share by arm"

@@ -1,0 +1,58 @@
+"""From a glance at a run to what the chart draws."""
+
+import math
+
+import numpy as np
+
+from console.chart import step_marks as marks
+from console.chart.chart_data import ChartData, Points
+from console.chart.track import Track
+from console.view.glance import Glance
+from console.view.run_view import Audit, Mark
+
+
+class ChartFeed:
+    """Makes the points of the audits once for as long as these stay the same."""
+
+    def __init__(self) -> None:
+        self._audits: tuple[Audit, ...] = ()
+        self._points: dict[Track, tuple[Points, ...]] = {}
+
+    def data(self, glance: Glance) -> ChartData:
+        """What the chart shows of this glance."""
+        view = glance.view
+        if view.audits is not self._audits:
+            self._audits, self._points = view.audits, points_of(view.audits)
+        chart_marks = tuple(_chart_mark(mark) for mark in view.marks)
+        return ChartData(series=glance.series, marks=chart_marks, points=self._points)
+
+
+def points_of(audits: tuple[Audit, ...]) -> dict[Track, tuple[Points, ...]]:
+    """Scores and held-out losses, these by source if there are several; by ascending step."""
+    scores = {"score": [(audit.step, audit.score) for audit in audits]}
+    losses: dict[str, list[tuple[int, float | None]]] = {}
+    for audit in audits:
+        losses.setdefault("val_loss", []).append((audit.step, audit.val_loss))
+        for name, value in audit.val_losses if len(audit.val_losses) > 1 else ():
+            losses.setdefault(name, []).append((audit.step, value))
+    return {Track.SCORE: _points(scores), Track.VAL_LOSS: _points(losses)}
+
+
+def _points(told: dict[str, list[tuple[int, float | None]]]) -> tuple[Points, ...]:
+    found = {
+        name: [(step, value) for step, value in values if value is not None]
+        for name, values in told.items()
+    }
+    return tuple(
+        Points(
+            name=name,
+            step=np.array([step for step, _ in values], np.int64),
+            value=np.array([value for _, value in values], np.float64),
+        )
+        for name, values in found.items()
+        if any(math.isfinite(value) for _, value in values)
+    )
+
+
+def _chart_mark(mark: Mark) -> marks.Mark:
+    return marks.Mark(step=mark.step, label=mark.label, kind=marks.MarkKind[mark.kind.name])
