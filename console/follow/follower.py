@@ -206,7 +206,7 @@ class Follower:
         history = self._history
         launched = self._operations.launched
         child_exit = launched.exit_code() if launched is not None else None
-        is_current = _is_current(state, presence, launched.pid if launched else None)
+        is_current = is_state_current(state, presence, launched.pid if launched else None)
         free_bytes, free_inodes = _free(self.run)
         facts = Facts(
             run=self.run,
@@ -280,7 +280,7 @@ async def reasons_to_look(follower: Follower) -> AsyncGenerator[None, None]:
             yield
 
 
-def _is_current(state: State | None, presence: Presence, child_pid: int | None) -> bool:
+def is_state_current(state: State | None, presence: Presence, child_pid: int | None) -> bool:
     """Whether the state file is of the trainer that runs; if none does, of the last that did.
 
     A foreign command may be a shell whose child is the trainer: a live writer is believed.

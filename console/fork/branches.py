@@ -7,10 +7,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from console import formatting
+from console.fork.branch_rows import BranchRow, branch_rows
+from console.fork.grown import Grown
+from console.fork.memory_need import MemoryNeed, memory_needs
+from console.operations.operations import Operations
+from console.operations.protocol import Outcome
 from console.process.child import in_child
-from console.process.launch import LaunchedTrainer, exit_words, launch_trainer
+from console.process.launch import LaunchedTrainer, exit_words, launch_trainer, run_console
 from trainer.rundir.actions import log_action
-from trainer.rundir.checkpoints.protected import forks_of
 from trainer.rundir.config.policy_change import Bounds, PolicyChange
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.fork import make_fork
@@ -47,26 +51,6 @@ class Asked:
     steps: int
     """How many each branch trains."""
     order: Order
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grown:
-    """A branch, and what became of it so far."""
-
-    name: str
-    path: Path | None = None
-    """None: not made yet."""
-    words: str = "waits"
-    is_done: bool = False
-    problem: str = ""
-
-    def given_up(self, problem: str) -> "Grown":
-        """Nobody goes on with it: not made, or left as far as it has come."""
-        if self.is_done:
-            return self
-        if self.path is None:
-            return replace(self, words="is not made", is_done=True, problem=problem)
-        return replace(self, is_done=True, problem=f"it goes no further from here: {problem}")
 
 
 def branch_of(name: str, changes: str, *, note: str) -> Branch:
@@ -112,11 +96,21 @@ class Branches:
     def __init__(self, run: RunDirectory) -> None:
         self.run = run
 
-    def forks(self) -> tuple[str, ...]:
-        """Names of the forks of this run that lie beside it, the newest last; raises `OSError`."""
-        # a hidden one is still being made
-        found = [path for path, _ in forks_of(self.run) if not path.parent.name.startswith(".")]
-        return tuple(path.parent.name for path in sorted(found, key=lambda p: p.stat().st_mtime))
+    def rows(self, grown: Sequence[Grown]) -> tuple[BranchRow, ...]:
+        """The run and all its branches, with those being `grown`; raises `OSError`."""
+        return branch_rows(self.run, grown)
+
+    def memory_needs(self) -> tuple[MemoryNeed, ...]:
+        """What a branch's trainer needs of the memory; raises `SettingsError`."""
+        return memory_needs(self.run)
+
+    def stop(self, path: Path) -> Outcome:
+        """Ask the trainer of a branch to save and end."""
+        return Operations(RunDirectory(path)).stop()
+
+    def open(self, path: Path) -> str:
+        """Show a branch in a console of its own in this terminal; why it could not begin."""
+        return run_console(RunDirectory(path))
 
     def grow(self, asked: Asked) -> Iterator[tuple[Grown, ...]]:
         """Make the branches and train them; tells how far all of them are.
@@ -129,7 +123,8 @@ class Branches:
             yield (grown := _with(grown, index, words="is being made"))
             run = self._make(asked.step, branch)
             runs.append(run)
-            grown = _with(grown, index, path=run.path, words="is made")
+            words = "is made" if asked.order is Order.NOT else "waits for its turn"
+            grown = _with(grown, index, path=run.path, words=words)
         yield grown
         if asked.order is Order.NOT:
             yield tuple(replace(one, is_done=True) for one in grown)
@@ -190,8 +185,7 @@ def _state(run: RunDirectory, code: int | None, until: int) -> Grown:
         return replace(grown, words=f"trains, {at} of {formatting.steps(until)}")
     if code == Exit.FINISHED:
         return replace(grown, words=f"is done, {at}", is_done=True)
-    problem = f"its trainer ended: {exit_words(code)}; {run.log.name} in its directory says more"
-    return replace(grown, words=f"stands at {at}", is_done=True, problem=problem)
+    return replace(grown, words=f"{exit_words(code)}, {at}", is_done=True)
 
 
 def _with(

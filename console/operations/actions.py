@@ -24,12 +24,13 @@ class Place(Enum):
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
-    WIZARD_CHECKS = "Checks in the wizard"
     WIZARD_POLICY = "Arms in the wizard"
     WIZARD_SOURCE = "Source to add"
     WIZARD_REVIEW = "Review in the wizard"
     PIVOT = "Pivot under way"
     FORK = "Audit fork"
+    BRANCHES_SCREEN = "Branches"
+    BRANCHES = "Row of a branch"
     COMPARE = "Two runs"
     CHOICES = "Choices"
     THIN = "Thin dialog"
@@ -426,13 +427,14 @@ ACTIONS: tuple[Action, ...] = (
             "The step before, from a field too",
             is_priority=True,
         ),
+        Action("pivot.take", "enter", "take", "Take", "Take what is typed; turns no page"),
         Action(
-            "pivot.cancel", "escape", "cancel", "Cancel", "Close the wizard; the run isn't touched"
+            "pivot.cancel",
+            "escape",
+            "cancel",
+            "Cancel",
+            "Take back what is typed; else close",
         ),
-    ),
-    *_at(
-        Place.WIZARD_CHECKS,
-        Action("pivot.checked", "enter", "done", "Next", "On to the policy", is_shown=False),
     ),
     *_at(
         Place.WIZARD_POLICY,
@@ -479,9 +481,22 @@ ACTIONS: tuple[Action, ...] = (
     ),
     *_at(
         Place.FORK,
-        Action("fork.close", "escape", "dismiss", "Close", "Close; nothing is stopped"),
+        Action("fork.close", "escape", "close", "Close", "Close; nothing is made"),
         Action("fork.down", "down", "app.focus_next", "Next field", "The field below"),
-        Action("fork.up", "up", "app.focus_previous", "Field before", "The field above"),
+        Action("fork.up", "up", "up", "Field before", "The field above"),
+    ),
+    *_at(
+        Place.BRANCHES_SCREEN,
+        Action("branches.close", "escape", "dismiss", "Close", "Close; nothing is stopped"),
+    ),
+    *_at(
+        Place.BRANCHES,
+        Action("branches.up", "up,k", "move(-1)", "Up", "The row above", is_shown=False),
+        Action("branches.down", "down,j", "move(1)", "Down", "The row below", is_shown=False),
+        Action("branches.compare", "enter", "compare", "Compare", "With the run, or by m another"),
+        Action("branches.against", "m", "against", "Mark", "Compare the others with this one"),
+        Action("branches.stop", "s", "stop", "Stop", "Its trainer saves and ends"),
+        Action("branches.open", "o", "open", "Open", "Its own console, until you leave it"),
     ),
     *_at(
         Place.COMPARE,

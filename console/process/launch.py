@@ -5,7 +5,7 @@ import signal
 import site
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from trainer.rundir.reading import open_regular
 RUN_VARIABLE = "ANDREA_RUN"
 """Where a foreign command finds the run directory, absolute."""
 
+_TOOL_SECONDS = 5.0
 _BLOCKED_UNTIL_TAKEN = {signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
 
 
@@ -141,19 +142,41 @@ def run_module(module: str, given: bytes) -> bytes:
     return done.stdout
 
 
-def run_in_terminal(command: Sequence[str]) -> str:
+def run_in_terminal(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
     """Give the terminal to a program until it ends; Ctrl+C is its own meanwhile.
 
     Returns why it could not begin, for a person; empty if it did. For the main thread only.
     """
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        subprocess.run(list(command), check=False)
+        subprocess.run(list(command), env={**os.environ, **(environment or {})}, check=False)
     except OSError as error:
         return f"{command[0]}: {error.strerror or error}"
     finally:
         signal.signal(signal.SIGINT, before)
     return ""
+
+
+def output_of(command: Sequence[str]) -> str:
+    """What a tool prints; nothing where it can't be run, fails, or takes seconds."""
+    try:
+        done = subprocess.run(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_TOOL_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode(errors="replace")
+
+
+def run_console(run: RunDirectory) -> str:
+    """A console of another run in this terminal, until it is left; why it could not begin."""
+    command = [sys.executable, "-P", "-m", "console", str(run.path.absolute())]
+    return run_in_terminal(command, own_environment())
 
 
 def own_command(run: RunDirectory) -> list[str]:

@@ -1,19 +1,22 @@
 """The app's part that wires pivots and forks to their screens, and decides nothing."""
 
 import asyncio
-from pathlib import Path
 
 from textual import events, work
-from textual.app import App
+from textual.app import App, SuspendNotSupported
 from textual.driver import Driver
+from textual.keys import format_key
 from textual.reactive import var
 
 from console.follow.follower import Clock
-from console.fork.branches import Asked, Branches, Grown
+from console.fork.branches import Asked, Branches
 from console.fork.comparison_chart import read_side_by_side
+from console.fork.grown import Grown
 from console.operations.actions import action_of
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import WizardFiles, walk_pivot
+from console.ui.screens.fork.branch_table import BranchTable
+from console.ui.screens.fork.branches import BranchesScreen
 from console.ui.screens.fork.compare import CompareScreen
 from console.ui.screens.fork.fork import ForkScreen
 from console.ui.screens.guarded import GuardedScreen
@@ -25,6 +28,9 @@ from console.view.glance import Glance
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot.journal import Pivot, Stage
+
+_HINT_SECONDS = 5.0
+"""As long as a passing note stays."""
 
 
 class SteeringApp(App[str]):
@@ -51,11 +57,28 @@ class SteeringApp(App[str]):
         self._branching = branching
         self._clock = clock
         self._is_read_only = is_read_only
+        self._hints_from = 0.0
+        """From this moment on a key that does nothing is told of, monotonic."""
 
     def on_key(self, event: events.Key) -> None:
-        """A key that went to a widget below a guarded screen, just before that opened."""
-        if isinstance(self.screen, GuardedScreen):
-            self.screen.on_key(event)
+        """A key that went to a widget below a guarded screen just before that opened; or one that
+        nothing took: what helps is told, once for a storm of them.
+        """
+        screen = self.screen
+        if isinstance(screen, GuardedScreen):
+            screen.on_key(event)
+            if not screen.guard.is_open:
+                return
+        now = self._clock.monotonic()
+        if event.key not in screen.active_bindings and now >= self._hints_from:
+            self._hints_from = now + _HINT_SECONDS
+            self.tell(f"{format_key(event.key)} does nothing here; {self._help()}", is_ok=True)
+
+    def _help(self) -> str:
+        """Where the keys of this screen are told."""
+        known = self.screen.active_bindings.get("question_mark")
+        has_help = known is not None and known.binding.id == "app.help"
+        return "? shows all keys" if has_help else "the line at the bottom tells the keys"
 
     def tell(self, message: str, *, is_ok: bool) -> None:
         """Show a passing note."""
@@ -143,25 +166,52 @@ class SteeringApp(App[str]):
 
     @work(group="fork-files", exclusive=True)
     async def _open_fork(self, step: int) -> None:
+        if any(not branch.is_done for branch in self.branches):
+            self._show_branches()
+            return
         try:
-            forks = await asyncio.to_thread(self._branching.forks)
+            rows = await asyncio.to_thread(self._branching.rows, ())
         except OSError as error:
             self.tell(str(error), is_ok=False)
             return
         every = (self.glance.view.checkpoint_every if self.glance else None) or 100
-        is_growing = any(not branch.is_done for branch in self.branches)
         screen = ForkScreen(
             self._branching.run.name,
             step,
             every,
-            is_growing=is_growing,
-            made_before=forks,
+            n_branches=len(rows) - 1,
             monotonic=self._clock.monotonic,
         )
         self.push_screen(screen)
 
+    def _show_branches(self) -> None:
+        """In place of the fork screen, if that is open."""
+        screen = BranchesScreen(
+            self._branching.run.name,
+            lambda: self._branching.rows(self.branches),
+            monotonic=self._clock.monotonic,
+        )
+        if isinstance(self.screen, ForkScreen):
+            self.switch_screen(screen)
+        else:
+            self.push_screen(screen)
+
+    @work(group="fork-files", exclusive=True)
+    async def on_fork_screen_memory_wanted(self, event: ForkScreen.MemoryWanted) -> None:
+        try:
+            needs = await asyncio.to_thread(self._branching.memory_needs)
+        except (RunError, OSError) as error:
+            self.tell(str(error), is_ok=False)
+            needs = ()
+        if event.screen.is_attached:
+            event.screen.ask(needs)
+
+    def on_fork_screen_branches_wanted(self) -> None:
+        self._show_branches()
+
     def on_fork_screen_fork_wanted(self, event: ForkScreen.ForkWanted) -> None:
         self._grow(event.asked)
+        self._show_branches()
 
     @work(group="fork", exclusive=True)
     async def _grow(self, asked: Asked) -> None:
@@ -172,17 +222,32 @@ class SteeringApp(App[str]):
         except Exception as error:  # noqa: BLE001 - this edge shows whatever went wrong
             self._fork_failed(error)
         else:
-            if not isinstance(self.screen, ForkScreen):
+            if not isinstance(self.screen, BranchesScreen):
                 names = " and ".join(branch.name for branch in self.branches)
-                self.tell(f"{names} are done; f on a checkpoint compares them", is_ok=True)
+                self.tell(f"{names} are through; f on a checkpoint lists them", is_ok=True)
 
     def _fork_failed(self, error: Exception) -> None:
         words = str(error) if isinstance(error, RunError | OSError) else repr(error)
         self.branches = tuple(branch.given_up(words) for branch in self.branches)
         self.tell(f"fork: {words}", is_ok=False)
 
-    def on_fork_screen_compare_wanted(self, event: ForkScreen.CompareWanted) -> None:
-        folder: Path = self._branching.run.path.resolve().parent
-        first, second = (RunDirectory(folder / name) for name in event.names[:2])
+    def on_branch_table_compare_wanted(self, event: BranchTable.CompareWanted) -> None:
+        first, second = RunDirectory(event.first), RunDirectory(event.second)
         names = (first.name, second.name)
         self.push_screen(CompareScreen(names, lambda: read_side_by_side(first, second)))
+
+    @work(group="operations")
+    async def on_branch_table_stop_wanted(self, event: BranchTable.StopWanted) -> None:
+        outcome = await asyncio.to_thread(self._branching.stop, event.path)
+        self.tell(f"{event.path.name}: {outcome.message}", is_ok=outcome.ok)
+
+    def on_branch_table_open_wanted(self, event: BranchTable.OpenWanted) -> None:
+        """This console draws nothing and looks at nothing until the other one is left."""
+        try:
+            with self.suspend():
+                refusal = self._branching.open(event.path)
+        except SuspendNotSupported:
+            refusal = "a console needs a real terminal"
+        if refusal:
+            self.tell(f"open: {refusal}", is_ok=False)
+        self.refresh()

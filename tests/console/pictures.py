@@ -64,9 +64,9 @@ async def show_stop_dialog(stage: Stage) -> None:
 async def show_policy(stage: Stage) -> None:
     """The wizard's second step: a cap lowered, a source removed, one added, a mistake."""
     await stage.pilot.press("p")
-    await stage.settle("Enter next")
+    await stage.settle("n next")
     await stage.until(lambda: "enough for one more" in stage.text(), "the checks")
-    await stage.pilot.press("enter")
+    await stage.pilot.press("n")
     await stage.settle("digits type")
     await stage.pilot.press("right", *"0.8", "down", "down", "down", "x")
     await stage.pilot.press("a", *"docstrings", "enter")
@@ -82,7 +82,7 @@ async def show_review(stage: Stage) -> None:
     await show_policy(stage)
     await stage.pilot.press("escape", "n")
     await stage.settle("At the next boundary")
-    await stage.pilot.press("enter")
+    await stage.pilot.press("n")
     await stage.settle("type the name")
     await stage.until(lambda: isinstance(stage.app.focused, ConfirmField), "the field")
     await stage.pilot.press(*"andrea")

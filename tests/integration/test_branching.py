@@ -7,6 +7,7 @@ import pytest
 
 from console.fork.branches import Asked, Branches, Order, branch_of
 from console.fork.comparison_chart import read_side_by_side
+from console.view.run_view import Severity
 from tests.tiny import ask_stop, make_tiny_run, train_here
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
@@ -32,9 +33,12 @@ def test_branches_train_exactly_so_many_steps_and_can_be_compared(
     branching = Branches(parent)
     told = list(branching.grow(asked(order)))
     assert [(one.words, one.is_done) for one in told[-1]] == [("is done, step 12", True)] * 2
+    own, *rows = branching.rows(told[-1])
+    assert (own.name, own.base) == ("v3", None)
+    assert [(row.base, row.step, row.status.word) for row in rows] == [(8, 12, "finished")] * 2
     trained = [[one.words.startswith("trains") for one in grown] for grown in told]
     assert ([True, True] in trained) is (order is Order.AT_ONCE)
-    runs = [RunDirectory(parent.path.with_name(name)) for name in branching.forks()]
+    runs = [RunDirectory(row.path) for row in rows if row.path is not None]
     assert {run.name for run in runs} == {"a", "b"}
     for run in runs:
         newest = list_checkpoints(run.path, None).newest
@@ -47,19 +51,36 @@ def test_branches_train_exactly_so_many_steps_and_can_be_compared(
     view = shown.chart().series
     assert list(view.step) == [7, 8, 9, 10, 11, 12]
     assert list(view.loss[:2]) == list(view.ema[:2]), "they were one run until they parted"
-
-
-def test_branches_end_with_the_run_and_are_told_to(parent: RunDirectory) -> None:
-    told = list(Branches(parent).grow(replace(asked(Order.IN_TURN), steps=1_000)))
-    words = {one.words for grown in told for one in grown}
-    assert "is done, step 64" in words
-    assert [one for one in words if one.startswith("trains") and not one.endswith(" of 64")] == []
+    beside = read_side_by_side(parent, first).comparison
+    assert [column.name for column in beside.columns] == ["v3", "a"], "with the run itself, too"
 
 
 def test_branches_that_are_only_made_have_no_trainer(parent: RunDirectory) -> None:
     told = list(Branches(parent).grow(asked(Order.NOT)))
     assert all(one.is_done and one.path is not None for one in told[-1])
     assert not (parent.path.with_name("a") / "trainer.log").exists()
+
+
+def test_stopped_branch_is_told_as_stopped_and_the_other_takes_its_turn_to_the_runs_end(
+    parent: RunDirectory,
+) -> None:
+    branching = Branches(parent)
+    is_stopped, words = False, set()
+    branches = (
+        branch_of("a", "train.total_steps=100000", note=""),
+        branch_of("b", "train.total_steps=16", note=""),
+    )
+    wanted = Asked(step=8, branches=branches, steps=50_000, order=Order.IN_TURN)
+    for grown in branching.grow(wanted):
+        first, *_ = (row for row in branching.rows(grown) if row.name == "a")
+        words |= {row.status.word for row in branching.rows(grown)}
+        if first.path is not None and first.status.word == "training" and not is_stopped:
+            is_stopped = branching.stop(first.path).ok
+    of_a, of_b = branching.rows(grown)[1:]
+    assert (of_a.name, of_a.status.word, of_a.status.severity) == ("a", "stopped", Severity.ENDED)
+    assert (of_b.name, of_b.status.word, of_b.step) == ("b", "finished", 16)
+    assert "waits for its turn" in words
+    assert not any(one.problem for one in grown)
 
 
 def test_name_that_is_taken_is_refused_from_the_child(parent: RunDirectory) -> None:

@@ -33,9 +33,9 @@ def run(tmp_path: Path) -> Iterator[RunDirectory]:
 def to_review(terminal: Terminal, run: RunDirectory) -> None:
     """A cap lowered, a source removed, one added, a note; to be held at once."""
     terminal.press("s", "p")
-    terminal.wait_for("s", "Enter next")
+    terminal.wait_for("s", "n next")
     terminal.wait_for("s", "takes signals")
-    terminal.press("s", "Enter")
+    terminal.press("s", "n")
     terminal.wait_for("s", "▸ large")
     terminal.press("s", "a")
     terminal.wait_for("s", "▸ name")
@@ -54,7 +54,7 @@ def to_review(terminal: Terminal, run: RunDirectory) -> None:
     terminal.wait_for("s", "▸ why")
     terminal.press("s", *"less-of-it", "C-Right")
     terminal.wait_for("s", "At the next boundary")
-    terminal.press("s", "Down", "Enter")
+    terminal.press("s", "Down", "n")
     terminal.wait_for("s", "type the name, then Enter")
 
 
@@ -99,13 +99,13 @@ def test_console_killed_in_a_pivot_is_followed_by_one_that_offers_to_continue(
     terminal.console("s", run.path, "--launch")
     terminal.wait_for("s", "● training")
     terminal.press("s", "p")
-    terminal.wait_for("s", "Enter next")
+    terminal.wait_for("s", "n next")
     terminal.wait_for("s", "takes signals")
-    terminal.press("s", "Enter")
+    terminal.press("s", "n")
     terminal.wait_for("s", "▸ large")
     terminal.press("s", "Right", *"0.5", "n")
     terminal.wait_for("s", "At the next boundary")
-    terminal.press("s", "Enter")
+    terminal.press("s", "n")
     terminal.wait_for("s", "type the name, then Enter")
     terminal.press("s", "v", "3")
     terminal.enter_until("s", "✓ 1 requested")

@@ -35,6 +35,11 @@ def memory_of_self(proc: Path = PROC, cgroups: Path = CGROUPS) -> Memory:
     )
 
 
+def available_bytes(proc: Path = PROC) -> int:
+    """What the machine could give to another process without swapping; 0: unknown."""
+    return _kilobytes(_text(proc / "meminfo"), "MemAvailable:")
+
+
 def kills_since(memory: Memory) -> Mapping[str, int]:
     """How many processes the kernel has killed for want of memory since, by counter.
 

@@ -51,6 +51,10 @@ class FramedScreen(GuardedScreen):
     def on_resize(self) -> None:
         self.draw_guarded()
 
+    def on_descendant_focus(self) -> None:
+        """The line of keys tells what works where the focus is."""
+        self.draw_guarded()
+
     def begin_quiet(self) -> None:
         """Take the focus away until no key came for a moment."""
         self.set_focus(None)

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from console import formatting
 from console.ui.theme import ACCENT, DIM, RED
 from console.ui.widgets.line_view import LineView
-from console.ui.widgets.text import Columns, bar, columns_within, foreign, left, right
+from console.ui.widgets.text import Columns, bar, columns_within, foreign, left, names_within, right
 from console.view.run_view import ArmRow, RunView
 from trainer.rundir.state import Zombie
 
-_LEAST_NAME, _WIDEST_NAME = 10, 26
+_LEAST_NAME, _USUAL_NAME = 10, 26
+"""Cells of the names: at least, and at most unless there are longer ones."""
 _BAR_CELLS = 8
 
 _COLUMNS: Columns = (
@@ -62,17 +64,24 @@ def bandit_lines(arms: Sequence[ArmRow], zombies: Sequence[Zombie], *, width: in
         return [Content.styled("no arm known yet", DIM)]
     columns = columns_within(_COLUMNS, width - _LEAST_NAME)
     taken = sum(cells for _, cells in columns)
-    name_cells = min(max(width - taken - _BAR_CELLS - 2, _LEAST_NAME), _WIDEST_NAME)
+    ordered = sorted(arms, key=lambda arm: (-(arm.state.probability or 0.0), arm.name))
+    names = [foreign(arm.name) for arm in ordered] + [foreign(zombie.arm) for zombie in zombies]
+    widest = max(_USUAL_NAME, *map(cell_len, names))
+    name_cells = min(max(width - taken - _BAR_CELLS - 2, _LEAST_NAME), widest)
     has_bar = width >= name_cells + taken + _BAR_CELLS + 2
     heading = left("arm", name_cells) + "".join(right(name, cells) for name, cells in columns)
-    ordered = sorted(arms, key=lambda arm: (-(arm.state.probability or 0.0), arm.name))
+    shown = [left(name, name_cells) for name in names_within(names, name_cells)]
+    of_arms, of_zombies = shown[: len(arms)], shown[len(arms) :]
     lines = [Content.styled(heading, DIM)]
-    lines += [_arm_line(arm, columns, name_cells, has_bar=has_bar) for arm in ordered]
-    lines += [_zombie_line(zombie, name_cells) for zombie in zombies]
+    lines += [
+        _arm_line(arm, name, columns, has_bar=has_bar)
+        for arm, name in zip(ordered, of_arms, strict=True)
+    ]
+    lines += [_zombie_line(zombie, name) for zombie, name in zip(zombies, of_zombies, strict=True)]
     return lines
 
 
-def _arm_line(arm: ArmRow, columns: Columns, name_cells: int, *, has_bar: bool) -> Content:
+def _arm_line(arm: ArmRow, name: str, columns: Columns, *, has_bar: bool) -> Content:
     state = arm.state
     values = {
         "pulls": formatting.steps(state.pulls),
@@ -83,7 +92,6 @@ def _arm_line(arm: ArmRow, columns: Columns, name_cells: int, *, has_bar: bool) 
         "floor": formatting.number(state.floor, 2),
         "cap": formatting.number(state.cap, 2),
     }
-    name = left(foreign(arm.name), name_cells)
     cells = "".join(right(values[column], width) for column, width in columns)
     if not state.available:
         return Content.styled(f"{name}{cells}  gone", RED)
@@ -91,8 +99,7 @@ def _arm_line(arm: ArmRow, columns: Columns, name_cells: int, *, has_bar: bool) 
     return Content.assemble(name, cells, "  " * has_bar, (full, ACCENT), (rest, DIM))
 
 
-def _zombie_line(zombie: Zombie, name_cells: int) -> Content:
-    name = left(foreign(zombie.arm), name_cells)
+def _zombie_line(zombie: Zombie, name: str) -> Content:
     facts = [f"{formatting.steps(zombie.pulls)} pulls"]
     if zombie.weight is not None:
         facts.append(f"weight {formatting.number(zombie.weight, 3)}")

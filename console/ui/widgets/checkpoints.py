@@ -145,7 +145,7 @@ class CheckpointsPane(LineView):
             self.show_lines(1, lambda _: Content.styled("no checkpoint yet", DIM))
             return
         width, now = self.line_width, self._clock()
-        columns = columns_within(_COLUMNS, width)
+        columns = _filled(columns_within(_COLUMNS, width), width)
         self.show_lines(len(self._rows) + 1, lambda index: self._line_at(index, columns, now))
 
     def _line_at(self, index: int, columns: Columns, now: float) -> Content:
@@ -159,6 +159,15 @@ class CheckpointsPane(LineView):
         if isinstance(row, Skipped):
             return Content.styled(f"  {foreign(row.path.name)} skipped: {foreign(row.reason)}", RED)
         return _row_content(row, columns, now)
+
+
+def _filled(columns: Columns, width: int) -> Columns:
+    """The cause takes the room that there is: a trainer of somebody else's may say more."""
+    name, cells = columns[-1]
+    if not name.startswith(" "):
+        return columns
+    taken = sum(cells for _, cells in columns[:-1])
+    return (*columns[:-1], (name, max(cells, width - taken)))
 
 
 def merged_rows(view: RunView) -> list[Row]:

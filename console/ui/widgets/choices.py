@@ -28,7 +28,7 @@ class Choice:
 
 
 class Choices(Static, can_focus=True):
-    """Arrows mark, Enter chooses; the first is marked at the beginning."""
+    """Arrows mark, Enter chooses; nothing is marked while the focus is elsewhere."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.CHOICES)
 
@@ -55,6 +55,10 @@ class Choices(Static, can_focus=True):
         """The key of the choice under the cursor; empty where there is none."""
         return self._offered[self.cursor].key if self._offered else ""
 
+    @property
+    def n_offered(self) -> int:
+        return len(self._offered)
+
     def offer(self, choices: Sequence[Choice]) -> None:
         """Offer these; the cursor stays where other words are given for the same choices."""
         offered = tuple(choices)
@@ -80,7 +84,7 @@ class Choices(Static, can_focus=True):
         if not self._offered:
             return
         lines = self._lines()
-        at = next(at for at, line in enumerate(lines) if line.plain.startswith(_MARKED))
+        at = sum(1 + bool(choice.explained) for choice in self._offered[: self.cursor])
         if is_seen(self, lines, at):
             self.post_message(self.Chosen(self, self.marked))
         else:
@@ -89,8 +93,8 @@ class Choices(Static, can_focus=True):
     def _lines(self) -> list[Content]:
         lines = []
         for index, choice in enumerate(self._offered):
-            is_marked = index == self.cursor
-            style = f"bold {ACCENT}" if is_marked and self.has_focus else ""
+            is_marked = index == self.cursor and self.has_focus
+            style = f"bold {ACCENT}" if is_marked else ""
             lines.append(Content.styled(f"{_MARKED if is_marked else ' '} {choice.text}", style))
             if choice.explained:
                 lines.append(Content.styled(f"    {choice.explained}", DIM))

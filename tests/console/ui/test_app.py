@@ -171,6 +171,17 @@ async def test_ctrl_c_leaves_from_wherever_and_touches_nothing() -> None:
     assert "training goes on" in (stage.app.return_value or "")
 
 
+async def test_key_that_does_nothing_says_where_the_keys_are_told_once_for_a_storm() -> None:
+    async with Stage().opened() as stage:
+        await stage.pilot.press("f5", *"uvw", "f6")
+        assert stage.toasts() == ["f5 does nothing here; ? shows all keys"]
+        stage.hands.monotonic += 10
+        await stage.pilot.press("1", "z", "z")
+        assert len(stage.toasts()) == 1, "keys that do something are not told of"
+        await stage.pilot.press("4", "enter", "w")
+        assert stage.toasts()[1:] == ["w does nothing here; the line at the bottom tells the keys"]
+
+
 async def test_q_q_and_enter_in_one_go_end_nothing() -> None:
     async with Stage().opened() as stage:
         await stage.pilot.press("q", "q", "enter", "enter", "escape")

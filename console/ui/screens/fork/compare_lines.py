@@ -8,11 +8,12 @@ from console import formatting
 from console.fork.comparison import Column, Comparison
 from console.ui.screens.pivot.step import wrapped
 from console.ui.theme import ACCENT, DIM
-from console.ui.widgets.text import foreign, left, right
+from console.ui.widgets.text import foreign, left, names_within, right
 from trainer.rundir.names import escape_control
 
 _LABEL_CELLS = 24
 _MOST_VALUE_CELLS = 24
+_SAMPLE_OF = "sample of "
 
 
 def comparison_lines(made: Comparison, width: int) -> list[Content]:
@@ -23,9 +24,10 @@ def comparison_lines(made: Comparison, width: int) -> list[Content]:
     lines += [Content(), *_figures(made, width)]
     if made.differences:
         lines += [Content(), Content.styled("Settings that differ", "bold")]
+        labels = names_within([foreign(name) for name in made.differences], _LABEL_CELLS - 1)
         lines += [
-            _row(foreign(name), [_shown(value) for value in values], width)
-            for name, values in made.differences.items()
+            _row(label, [_shown(value) for value in values], width)
+            for label, values in zip(labels, made.differences.values(), strict=True)
         ]
     return [*lines, Content(), *_samples(made, width)]
 
@@ -52,7 +54,7 @@ def _figures(made: Comparison, width: int) -> list[Content]:
 
 def _row(name: str, values: list[str], width: int, *, style: str = "") -> Content:
     cells = min(max((width - _LABEL_CELLS) // max(len(values), 1), 1), _MOST_VALUE_CELLS)
-    shown = "".join(right(value, cells) for value in values)
+    shown = "".join(right(value, cells) for value in names_within(values, cells - 1))
     return Content.assemble((left(name, _LABEL_CELLS), DIM), (shown, style))
 
 
@@ -67,7 +69,9 @@ def _paired(column: Column) -> str:
 def _samples(made: Comparison, width: int) -> list[Content]:
     """The texts of both, in columns of half the width."""
     cells = max((width - 3) // 2, 1)
-    first, second = (_sample(column, cells) for column in made.columns[:2])
+    both = made.columns[:2]
+    names = names_within([foreign(column.name) for column in both], cells - len(_SAMPLE_OF))
+    first, second = (_sample(*each, cells) for each in zip(names, both, strict=True))
     empty = Content()
     return [
         Content.assemble(a, " " * max(cells - a.cell_length, 0), (" │ ", DIM), b)
@@ -75,8 +79,8 @@ def _samples(made: Comparison, width: int) -> list[Content]:
     ]
 
 
-def _sample(column: Column, cells: int) -> list[Content]:
-    title = Content.styled(left(f"sample of {foreign(column.name)}", cells), "bold")
+def _sample(name: str, column: Column, cells: int) -> list[Content]:
+    title = Content.styled(left(_SAMPLE_OF + name, cells), "bold")
     text = escape_control(column.text or "no sample")
     return [title, *(line for part in text.split("\n") for line in Content(part).wrap(cells))]
 

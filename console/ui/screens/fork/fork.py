@@ -1,4 +1,4 @@
-"""The fork screen: two branches from a checkpoint, how they come along, and their comparison."""
+"""The fork screen: two branches from a checkpoint, asked for, and asked once more."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,21 +8,21 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.widgets import Input
 
 from console import formatting
-from console.fork.branches import Asked, Grown, Order
+from console.fork.branches import Asked, Order
+from console.fork.memory_need import MemoryNeed
 from console.operations.actions import Place
+from console.pivot.plan import Check
 from console.ui.keys import bindings_at
 from console.ui.screens.fork.branch_fields import BranchFields
 from console.ui.screens.framed import FramedScreen
-from console.ui.screens.pivot.step import wrapped
-from console.ui.theme import DIM, GOOD, RED
+from console.ui.screens.pivot.preconditions import check_lines
 from console.ui.widgets.choices import Choice, Choices
 from console.ui.widgets.line_view import LineView
-from console.ui.widgets.text import foreign
-from trainer.rundir.names import quoted
 
-COMPARE, CLOSE = "compare", "close"
+BRANCHES, BACK, START = "branches", "back", "start"
 
 _ORDERS = (
     Choice(
@@ -37,18 +37,32 @@ _ORDERS = (
     ),
     Choice(key=Order.NOT, text="Only make them"),
 )
-_COMPARE = Choice(
-    key=COMPARE,
-    text="Compare them",
-    explained="curves, held-out loss and samples side by side",
-)
-_CLOSE = Choice(key=CLOSE, text="Back to the dashboard", explained="branches under way go on")
+_LISTED = "compare, stop and open them"
+_BACK = Choice(key=BACK, text="Back", explained="nothing is made")
+
+
+class OrderChoices(Choices):
+    """The arrows lead on to the fields above."""
+
+    def action_move(self, by: int) -> None:
+        """Mark the next choice; above the first are the fields."""
+        if by < 0 and self.cursor == 0:
+            self.screen.focus_previous()
+        elif self.cursor + by < self.n_offered:
+            super().action_move(by)
 
 
 class ForkScreen(FramedScreen):
-    """Asks first; then draws what the app tells of the branches."""
+    """Trainers are started only by a second answer, to what they need of the memory."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.FORK)
+
+    class MemoryWanted(Message):
+        """What trainers need of the memory is to be found out, and shown by `ask`."""
+
+        def __init__(self, screen: "ForkScreen") -> None:
+            super().__init__()
+            self.screen = screen
 
     class ForkWanted(Message):
         """The branches are to be made."""
@@ -57,12 +71,8 @@ class ForkScreen(FramedScreen):
             super().__init__()
             self.asked = asked
 
-    class CompareWanted(Message):
-        """Two runs beside this one are to be compared, by name."""
-
-        def __init__(self, names: Sequence[str]) -> None:
-            super().__init__()
-            self.names = tuple(names)
+    class BranchesWanted(Message):
+        """The branches that there are are to be listed."""
 
     def __init__(
         self,
@@ -70,117 +80,135 @@ class ForkScreen(FramedScreen):
         step: int,
         every: int,
         *,
-        is_growing: bool,
-        made_before: Sequence[str] = (),
+        n_branches: int = 0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`is_growing`: branches are under way; `made_before`: forks that could be compared."""
+        """`n_branches`: how many the run has already."""
         super().__init__(f"Audit fork of {run_name}", monotonic=monotonic)
         self._run_name = run_name
         self._step = step
         self._every = every
-        self._is_growing = is_growing
-        self._made_before = tuple(made_before)[-2:]
-        self._grown: tuple[Grown, ...] = ()
+        self._n_branches = n_branches
+        self._asked: Asked | None = None
+        """What was asked for, while it is asked whether trainers shall start."""
+        self._checks: tuple[Check, ...] = ()
 
     def compose_body(self) -> ComposeResult:
         yield BranchFields(self._run_name, self._step, 2 * self._every)
-        yield LineView(id="branches")
-        yield Choices(id="fork-choices")
+        yield LineView(id="fork-memory")
+        yield OrderChoices(id="fork-choices")
 
     def on_mount(self) -> None:
-        self.watch(self.app, "branches", self._on_branches, init=self._is_growing)
-        if not self._is_growing:
-            can_compare = len(self._made_before) == 2
-            text = f"Compare {' with '.join(self._made_before)}"
-            before = (Choice(key=COMPARE, text=text, explained="made before"),) * can_compare
-            self.query_one(Choices).offer((*_ORDERS, *before))
-        self.query_one(BranchFields).display = not self._is_growing
-        self.query_one("#branches").display = self._is_growing
+        self.query_one(LineView).can_focus = False
+        self._offer()
         self.begin_quiet()
 
     def head(self) -> Content:
         return Content.styled(f"from the checkpoint of step {formatting.steps(self._step)}", "bold")
 
     def words(self) -> str:
-        if self._is_growing:
-            return "Each branch is a run of its own beside this one, with its own trainer."
+        if self._asked is not None:
+            return (
+                f"{self._n_trainers} of the branches' trainers would run at a time, beside what"
+                " runs already."
+            )
         return (
             "Two runs that start from the same weights, each with what you change of it, to see"
             " which does better. This run is not touched and may go on."
         )
 
     def keys(self) -> str:
+        if self._asked is not None:
+            return "↑ ↓ move   Enter choose   Esc back"
         return "↑ ↓ Tab field   Enter next, choose   Esc close"
 
     def enter(self) -> None:
         """Take the focus."""
-        if self._is_growing:
+        if self._asked is not None:
             self.query_one(Choices).focus()
         else:
             self.query_one(BranchFields).enter()
+
+    def ask(self, needs: Sequence[MemoryNeed]) -> None:
+        """Ask whether the trainers shall start, with what they need of the memory."""
+        if self._asked is None:
+            return
+        n = self._n_trainers
+        checks = (Check(ok=need.is_enough(n), what=need.words(n)) for need in needs)
+        self._checks = tuple(checks) or (Check(ok=None, what="what is free can't be told"),)
+        self.say("")
+        self._offer()
+        self.begin_quiet()
+
+    def action_close(self) -> None:
+        """Close, or go back from the question; nothing is made."""
+        if self._asked is not None:
+            self._back()
+        else:
+            self.dismiss()
+
+    def action_up(self) -> None:
+        """The field above; there is nothing above the first."""
+        if self.focused is not self.query(Input).first():
+            self.focus_previous()
 
     def on_choices_chosen(self, event: Choices.Chosen) -> None:
         event.stop()
         if not self.guard.lets_through():
             return
-        if event.key == CLOSE:
-            self.dismiss()
-        elif event.key == COMPARE:
-            self.post_message(self.CompareWanted(self._names()))
-        else:
-            asked = self.query_one(BranchFields).asked(Order(event.key))
-            if asked is None:
-                self.say("mend what is marked above")
-            else:
-                self.post_message(self.ForkWanted(asked))
+        if event.key == BRANCHES:
+            self.post_message(self.BranchesWanted())
+        elif event.key == BACK:
+            self._back()
+        elif event.key == START and self._asked is not None:
+            self.post_message(self.ForkWanted(self._asked))
+        elif self._asked is None:
+            self._take(Order(event.key))
 
-    def _names(self) -> Sequence[str]:
-        if self._is_growing:
-            return [branch.name for branch in self._grown]
-        return self._made_before
+    @property
+    def _n_trainers(self) -> int:
+        """How many run at a time."""
+        is_at_once = self._asked is not None and self._asked.order is Order.AT_ONCE
+        return 2 if is_at_once else 1
 
-    def _on_branches(self, grown: tuple[Grown, ...]) -> None:
-        if not grown:
+    def _take(self, order: Order) -> None:
+        asked = self.query_one(BranchFields).asked(order)
+        if asked is None:
+            self.say("mend what is marked above")
             return
-        self._grown = grown
-        if not self._is_growing:
-            self._is_growing = True
-            self.query_one(BranchFields).display = False
-            self.query_one("#branches").display = True
-            self.say("")
-            self.begin_quiet()
-        # Only once it is shown the lines know their width.
+        self.say("")
+        if order is Order.NOT:
+            self.post_message(self.ForkWanted(asked))
+        else:
+            self._asked = asked
+            self.say("looking at the memory …")
+            self.post_message(self.MemoryWanted(self))
+
+    def _back(self) -> None:
+        self._asked, self._checks = None, ()
+        self.say("")
+        self._offer()
+        self.begin_quiet()
+
+    def _offer(self) -> None:
+        is_asking = self._asked is not None
+        self.query_one(BranchFields).display = not is_asking
+        self.query_one("#fork-memory").display = is_asking
+        choices = self.query_one(Choices)
+        if self._asked is not None:
+            start = Choice(key=START, text=f"Make both and train them {self._asked.order}")
+            choices.offer((_BACK, start))
+        else:
+            text = f"Branches of this run: {self._n_branches}"
+            listed = Choice(key=BRANCHES, text=text, explained=_LISTED)
+            choices.offer((*_ORDERS, *[listed] * bool(self._n_branches)))
         self.call_after_refresh(self._draw)
-        are_made = all(branch.path is not None for branch in grown)
-        self.query_one(Choices).offer((_COMPARE, _CLOSE) if are_made else (_CLOSE,))
 
     def on_resize(self) -> None:
         super().on_resize()
         self._draw()
 
     def _draw(self) -> None:
-        view = self.query_one("#branches", LineView)
-        lines = branch_lines(self._grown, view.line_width)
+        view = self.query_one("#fork-memory", LineView)
+        lines = check_lines(self._checks, view.line_width) if self._checks else []
         view.show_lines(len(lines), lines.__getitem__)
-
-
-def branch_lines(grown: Sequence[Grown], width: int) -> list[Content]:
-    """Each branch with where it is and how it comes along."""
-    lines: list[Content] = []
-    for branch in grown:
-        mark, style = ("✓", GOOD) if branch.is_done else ("◆", "bold")
-        if branch.problem:
-            mark, style = "✖", RED
-        name = Content.assemble((f" {mark} ", style), (foreign(branch.name), "bold"))
-        lines.append(Content.assemble(name, f"   {foreign(branch.words)}"))
-        if branch.problem:
-            words = Content.styled(foreign(branch.problem), RED)
-            lines += wrapped(words, width, first="     ", rest="     ")
-        if branch.path is not None:
-            command = f"andrea-console {quoted(branch.path)} watches it; r trains it on"
-            lines += wrapped(
-                Content.styled(foreign(command), DIM), width, first="     ", rest="     "
-            )
-        lines.append(Content())
-    return lines

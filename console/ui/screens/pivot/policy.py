@@ -24,7 +24,7 @@ from console.pivot.wizard_files import StartingPoint
 from console.ui.keys import bindings_at
 from console.ui.screens.framed import put
 from console.ui.screens.pivot.policy_table import PolicyTable
-from console.ui.screens.pivot.step import Step
+from console.ui.screens.pivot.step import FIELD_PAGE_KEYS, PAGE_KEYS, Step
 from console.ui.theme import AMBER, DIM
 from console.ui.widgets.fields import LabelledField, TextField
 from console.ui.widgets.text import foreign
@@ -105,7 +105,10 @@ class Policy(Step):
     """Keeps the draft; nothing of it is anywhere else until the review is confirmed."""
 
     WORDS = _PREVIEW_WORDS
-    KEYS = "digits type   ← → floor, cap   ↑ ↓ arm   a add   x remove   Tab note   n next   b back"
+    KEYS = (
+        "digits type   Enter take   ← → floor, cap   ↑ ↓ arm   a add   x remove   Tab note   "
+        + PAGE_KEYS
+    )
 
     class CountWanted(Message):
         """The text of a source is to be counted before it is added."""
@@ -122,6 +125,8 @@ class Policy(Step):
         self._told: tuple[Mistake, ...] = ()
         self._counted: Policy.CountWanted | None = None
         """What is being counted: the answer to anything else comes too late."""
+        self._note_before = ""
+        """What the note was when its field took the focus."""
         self.draft = Draft()
 
     def compose(self) -> ComposeResult:
@@ -135,6 +140,34 @@ class Policy(Step):
     def enter(self) -> None:
         """Take the focus."""
         self.screen.set_focus(self.query_one(PolicyTable))
+
+    def keys(self) -> str:
+        """Letters are typed in the fields, and are keys in the table."""
+        if self.query_one(PolicyTable).has_focus:
+            return self.KEYS
+        if self._has_note:
+            return f"Enter take, to the arms   Esc as it was, to the arms   {FIELD_PAGE_KEYS}"
+        return f"Enter next, count its text   Esc add none   {FIELD_PAGE_KEYS}"
+
+    def forget(self) -> bool:
+        """Put the note back as it was, and go to the arms."""
+        if not self._has_note:
+            return False
+        self._note.value = self._note_before
+        self.enter()
+        return True
+
+    @property
+    def _note(self) -> TextField:
+        return self.query_one("#policy-note", TextField)
+
+    @property
+    def _has_note(self) -> bool:
+        return self._note.has_focus
+
+    def on_descendant_focus(self) -> None:
+        if self._has_note:
+            self._note_before = self._note.value
 
     def on_resize(self) -> None:
         self._fit()
@@ -200,7 +233,7 @@ class Policy(Step):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.post_message(self.Done())
+        self.enter()
 
     def _close_form(self) -> None:
         """First the focus goes: a field that is hidden while it has it would take it away."""

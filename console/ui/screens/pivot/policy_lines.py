@@ -3,17 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from console import formatting
 from console.pivot.policy_draft import ArmDraft, Draft, Field, Mistake, new_bounds
 from console.ui.screens.pivot.step import wrapped
 from console.ui.theme import ACCENT, DIM, GOOD, RED
-from console.ui.widgets.text import Columns, columns_within, foreign, left, right
+from console.ui.widgets.text import Columns, columns_within, foreign, left, names_within, right
 from trainer.rundir.config.policy import ArmPreview
 from trainer.rundir.state import ArmState
 
-_LEAST_NAME, _WIDEST_NAME = 14, 28
+_LEAST_NAME, _USUAL_NAME = 14, 28
+"""Cells of the names with their mark: at least, and at most unless there are longer ones."""
+_MARK_CELLS = 2
 _COLUMNS: Columns = (
     ("floor", 8),
     ("cap", 8),
@@ -60,7 +63,10 @@ class Line:
 def table_lines(table: Table, width: int) -> list[Line]:
     """A heading, what is wrong with all, a row an arm and under it what is to be said of it."""
     columns = columns_within(_COLUMNS, width - _LEAST_NAME)
-    name_cells = min(max(width - sum(cells for _, cells in columns), _LEAST_NAME), _WIDEST_NAME)
+    names = [foreign(arm.name) for arm in table.draft.arms]
+    widest = max(_USUAL_NAME, *(cell_len(name) + _MARK_CELLS for name in names))
+    name_cells = min(max(width - sum(cells for _, cells in columns), _LEAST_NAME), widest)
+    shown = names_within(names, name_cells - _MARK_CELLS)
     heading = left("  arm", name_cells) + "".join(
         right(_spaced(name, name), cells) for name, cells in columns
     )
@@ -68,29 +74,35 @@ def table_lines(table: Table, width: int) -> list[Line]:
     for mistake in table.mistakes:
         if not mistake.arm:
             lines += [Line(content=content) for content in _wrong(mistake.message, width)]
-    for arm in table.draft.arms:
-        lines.append(Line(content=_row(table, arm, columns, name_cells), arm=arm.name))
+    for arm, name in zip(table.draft.arms, shown, strict=True):
+        row = _row(table, arm, left(name, name_cells - _MARK_CELLS), columns)
+        lines.append(Line(content=row, arm=arm.name))
         lines += [Line(content=content) for content in _under(table, arm, width)]
     return lines
 
 
-def _row(table: Table, arm: ArmDraft, columns: Columns, name_cells: int) -> Content:
+def _row(table: Table, arm: ArmDraft, name: str, columns: Columns) -> Content:
     values = _values(table, arm)
     is_here = table.cell is not None and table.cell.arm == arm.name
-    name = left(f"{'▸' if is_here else ' '} {foreign(arm.name)}", name_cells)
+    name = f"{'▸' if is_here else ' '} {name}"
     if arm.is_removed:
-        texts = ((_spaced(values[column], column), cells) for column, cells in columns)
+        texts = ((_cell(table, arm, column, values[column]), cells) for column, cells in columns)
         return Content.styled(name + "".join(right(*text) for text in texts), f"{DIM} strike")
     parts: list[tuple[str, str]] = [(name, GOOD if arm.was is None else "")]
     for column, cells in columns:
-        shown = _spaced(values[column], column)
+        shown = _cell(table, arm, column, values[column])
         style = _style(table, arm, column)
         parts += [(" " * max(cells - len(shown), 0), ""), (shown, style)]
     return Content.assemble(*parts)
 
 
+def _cell(table: Table, arm: ArmDraft, column: str, text: str) -> str:
+    """The cursor is seen without any colour, before anything is typed."""
+    return f"[{text}]" if _is_here(table, arm, column) else _spaced(text, column)
+
+
 def _spaced(text: str, column: str) -> str:
-    """What can be edited has a cell at each side, so that the cursor on it is seen."""
+    """What can be edited has a cell at each side: the brackets of the cursor take them."""
     return f" {text} " if column in (Field.FLOOR, Field.CAP) else text
 
 
@@ -113,10 +125,14 @@ def _values(table: Table, arm: ArmDraft) -> dict[str, str]:
 def _style(table: Table, arm: ArmDraft, column: str) -> str:
     if column not in (Field.FLOOR, Field.CAP):
         return "bold" if column == "at first" else DIM if column in ("pulls", "reward") else ""
-    is_here = table.cell is not None and (table.cell.arm, table.cell.field) == (arm.name, column)
     is_wrong = any((m.arm, m.field) == (arm.name, column) for m in table.mistakes)
     base = RED if is_wrong else f"bold {ACCENT}" if _is_edited(arm, Field(column)) else ""
-    return f"{base} reverse".strip() if is_here else base
+    return f"{base} reverse".strip() if _is_here(table, arm, column) else base
+
+
+def _is_here(table: Table, arm: ArmDraft, column: str) -> bool:
+    """Whether the cursor is on this cell."""
+    return table.cell is not None and (table.cell.arm, table.cell.field) == (arm.name, column)
 
 
 def _is_edited(arm: ArmDraft, field: Field) -> bool:

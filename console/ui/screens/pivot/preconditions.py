@@ -1,15 +1,11 @@
 """Step 1: what must be so before a pivot, and what to do where it isn't."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 
-from console.operations.actions import Place
 from console.pivot.plan import Check
-from console.ui.keys import bindings_at
 from console.ui.screens.pivot.step import Step, wrapped
 from console.ui.theme import DIM, GOOD, RED
 from console.ui.widgets.line_view import LineView
@@ -23,8 +19,7 @@ class Preconditions(Step):
         "A pivot ends this phase and goes on under another policy: the same weights, the same"
         " loss history, a fresh bandit. Nothing is changed before you confirm it in step 4."
     )
-    KEYS = "Enter next   Esc cancel"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.WIZARD_CHECKS)
+    KEYS = "n next   ↑ ↓ scroll   Esc cancel"
 
     def __init__(self) -> None:
         super().__init__(id="pivot-preconditions")
@@ -58,10 +53,6 @@ class Preconditions(Step):
             return self._failure or "still looking at the run"
         failed = sum(check.has_failed for check in self._checks)
         return f"mend what is marked with ✖ first ({failed})" if failed else ""
-
-    def action_done(self) -> None:
-        """Go on."""
-        self.post_message(self.Done())
 
     def _draw(self) -> None:
         view = self.query_one(LineView)

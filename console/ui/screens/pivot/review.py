@@ -34,7 +34,7 @@ class Review(Step):
     """What is done, what stays, the diff; Enter counts only a moment after the last letter."""
 
     WORDS = "This is all that the pivot will do. Read it; until you confirm it nothing is changed."
-    KEYS = "type the name, then Enter   ↑ ↓ scroll   Ctrl+← back   Esc cancel"
+    KEYS = "type the name, then Enter   ↑ ↓ scroll   Ctrl+← back   Esc erase, cancel"
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.WIZARD_REVIEW)
 
     class Confirmed(Message):
@@ -74,6 +74,13 @@ class Review(Step):
         """The run went on while the plan is read."""
         self._view = view
         self._draw()
+
+    def forget(self) -> bool:
+        """Take back what was typed; False where nothing is."""
+        field = self.query_one(ConfirmField)
+        is_typed = bool(field.value)
+        field.clear()
+        return is_typed
 
     def refuse(self, problem: str) -> None:
         """It could not be begun."""

@@ -5,9 +5,12 @@ from typing import ClassVar
 
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 
 from console.ui.theme import DIM
+
+PAGE_KEYS = "n next   b back   Esc cancel"
+FIELD_PAGE_KEYS = "Ctrl+→ next   Ctrl+← back"
+"""Where letters are typed."""
 
 
 class Step(Vertical):
@@ -16,12 +19,18 @@ class Step(Vertical):
     WORDS: ClassVar[str]
     """What this step is about and what will happen."""
     KEYS: ClassVar[str]
+    """Where no field of text has the focus."""
 
-    class Done(Message):
-        """The operator is through with this step."""
+    def keys(self) -> str:
+        """The keys that count where the focus is."""
+        return self.KEYS
 
     def enter(self) -> None:
         """Take the focus: keys count from now on."""
+
+    def forget(self) -> bool:
+        """Take back what is being typed; False where nothing is."""
+        return False
 
     def problem(self) -> str:
         """Why it can't go on from here; empty if it can."""

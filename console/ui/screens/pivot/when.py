@@ -4,7 +4,7 @@ from textual.app import ComposeResult
 
 from console import formatting
 from console.pivot.plan import ends_at_checkpoint
-from console.ui.screens.pivot.step import Step
+from console.ui.screens.pivot.step import PAGE_KEYS, Step
 from console.ui.widgets.choices import Choice, Choices
 from console.view.run_view import RunView
 from trainer.rundir.pivot.journal import HoldMode, next_boundary
@@ -17,7 +17,7 @@ class When(Step):
         "The phase ends with a checkpoint and its sample audit. The new phase goes on from exactly"
         " that checkpoint."
     )
-    KEYS = "↑ ↓ move   Enter choose, next   b back   Esc cancel"
+    KEYS = f"↑ ↓ choose   {PAGE_KEYS}"
 
     def __init__(self) -> None:
         super().__init__(id="pivot-when")
@@ -38,10 +38,6 @@ class When(Step):
     def show(self, view: RunView, every: int) -> None:
         """Offer what there is at this moment of the run; the choice stays."""
         self.query_one(Choices).offer(modes_of(view, every))
-
-    def on_choices_chosen(self, event: Choices.Chosen) -> None:
-        event.stop()
-        self.post_message(self.Done())
 
 
 def modes_of(view: RunView, every: int) -> tuple[Choice, ...]:

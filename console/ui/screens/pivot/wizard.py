@@ -23,6 +23,7 @@ from console.ui.screens.pivot.preconditions import Preconditions
 from console.ui.screens.pivot.review import Review
 from console.ui.screens.pivot.step import CHECKS, POLICY, REVIEW, WHEN, Step, steps_line
 from console.ui.screens.pivot.when import When
+from console.ui.widgets.choices import Choices
 from console.view.glance import Glance
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot.journal import Pivot
@@ -82,7 +83,7 @@ class WizardScreen(FramedScreen):
         return self.step.WORDS
 
     def keys(self) -> str:
-        return self.step.KEYS
+        return self.step.keys()
 
     def enter(self) -> None:
         """Give the focus to the step."""
@@ -94,8 +95,8 @@ class WizardScreen(FramedScreen):
         return self.query_one(_STEPS[self._at], Step)
 
     def action_cancel(self) -> None:
-        """Close; nothing was done."""
-        if not self._is_requesting:
+        """Take back what is being typed; else close, with nothing done."""
+        if not self._is_requesting and not self.step.forget():
             self.dismiss()
 
     def action_back(self) -> None:
@@ -117,10 +118,13 @@ class WizardScreen(FramedScreen):
             self._is_busy = True
             self._plan()
 
-    def on_step_done(self, event: Step.Done) -> None:
+    def action_take(self) -> None:
+        """Enter takes what is typed, on every page; where nothing is, say what goes on."""
+        self.say("Enter takes what is typed; n goes on to the next page")
+
+    def on_choices_chosen(self, event: Choices.Chosen) -> None:
         event.stop()
-        if self.guard.lets_through():
-            self.action_next()
+        self.action_take()
 
     def _open(self, at: int) -> None:
         """Show a step; before the review there is a moment of quiet, which ends any key storm."""

@@ -29,7 +29,7 @@ def thin_dialog(stage: Stage) -> GuardedScreen:
 
 def fork_screen(stage: Stage) -> GuardedScreen:
     clock = lambda: stage.hands.monotonic  # noqa: E731
-    return ForkScreen("v3", 100, 100, is_growing=False, monotonic=clock)
+    return ForkScreen("v3", 100, 100, monotonic=clock)
 
 
 def wizard(stage: Stage) -> GuardedScreen:

@@ -50,12 +50,12 @@ async def wizard(
     async with Stage(view, run=run, files_class=files_class).opened(*size) as stage:
         await stage.pilot.press("p")
         await stage.settle("✓")
-        await stage.settle("Enter next")
+        await stage.settle("n next")
         yield stage
 
 
 async def to_policy(stage: Stage) -> None:
-    await stage.pilot.press("enter")
+    await stage.pilot.press("n")
     await stage.settle("at first")
 
 
@@ -68,7 +68,7 @@ async def to_when(stage: Stage) -> None:
 
 async def to_review(stage: Stage) -> None:
     await to_when(stage)
-    await stage.pilot.press("enter")
+    await stage.pilot.press("n")
     await stage.settle("type the name, then Enter")
     await stage.until(lambda: isinstance(stage.app.focused, ConfirmField), "the field")
 
@@ -95,7 +95,7 @@ async def test_journey_through_all_five_steps(run: RunDirectory) -> None:
         await stage.pilot.press("right", "0", ".", "5", "tab")
         await stage.pilot.press(*"too many books", "ctrl+right")
         await stage.settle("At the next boundary: step 114,000, in about 9 min")
-        await stage.pilot.press("down", "enter")
+        await stage.pilot.press("down", "n")
         await stage.settle("type the name")
         text = stage.text()
         for fact in (
@@ -137,6 +137,66 @@ async def test_escape_at_every_step_changes_nothing(run: RunDirectory, go: objec
         assert isinstance(stage.app.screen, Dashboard)
         assert stage.pivots.calls == []
     assert files_of(run) == before
+
+
+async def test_enter_turns_no_page_and_says_what_does(run: RunDirectory) -> None:
+    async with wizard(run) as stage:
+        told = "Enter takes what is typed; n goes on to the next page"
+        await stage.pilot.press("enter")
+        assert told in stage.text()
+        await to_policy(stage)
+        assert told not in stage.text()
+        await stage.pilot.press("right", *"0.5", "tab", *"why", "enter")
+        await stage.until(lambda: "▸ stdlib-docs" in stage.text(), "the arms again")
+        assert policy(stage).draft.note == "why"
+        await stage.pilot.press("n")
+        await stage.settle("At the next boundary")
+        await stage.pilot.press("enter")
+        assert told in stage.text()
+        assert "At the next boundary" in stage.text()
+
+
+async def test_escape_takes_back_what_is_being_typed_on_every_page(run: RunDirectory) -> None:
+    async with wizard(run) as stage:
+        await to_policy(stage)
+        await stage.pilot.press("right", *"0.5", "tab", *"why", "enter", "tab", *" not", "escape")
+        assert policy(stage).draft.note == "why"
+        assert "▸ stdlib-docs" in stage.text()
+        await stage.pilot.press("n")
+        await stage.settle("At the next boundary")
+        await stage.pilot.press("n")
+        await stage.settle("type the name, then Enter")
+        await stage.until(lambda: isinstance(stage.app.focused, ConfirmField), "the field")
+        await stage.pilot.press(*"andrea", "escape")
+        assert stage.app.screen.query_one(ConfirmField).value == ""
+        await stage.pilot.press("escape")
+        assert isinstance(stage.app.screen, Dashboard)
+
+
+async def test_line_of_keys_tells_what_works_where_the_focus_is(run: RunDirectory) -> None:
+    async with wizard(run) as stage:
+        await to_policy(stage)
+        assert "digits type" in stage.text()
+        await stage.pilot.press("tab")
+        await stage.until(lambda: "Ctrl+→ next" in stage.text(), "the keys of the note")
+        for words in ("digits type", "x remove", "n next", "b back"):
+            assert words not in stage.text()
+        await stage.pilot.press("shift+tab", "a")
+        await stage.until(lambda: "Esc add none" in stage.text(), "the keys of the form")
+        assert "n next" not in stage.text()
+        await stage.pilot.press("escape")
+        await stage.until(lambda: "digits type" in stage.text(), "the keys of the arms")
+
+
+async def test_cell_that_digits_would_go_to_is_marked_without_any_colour(run: RunDirectory) -> None:
+    async with wizard(run) as stage:
+        await to_policy(stage)
+        assert "[0.1]" in stage.text()
+        await stage.pilot.press("right")
+        assert "[1.5]" in stage.text()
+        assert "[0.1]" not in stage.text()
+        await stage.pilot.press("x")
+        assert "[1.5]" in stage.text(), "of an arm that is removed, too"
 
 
 async def test_back_keeps_what_was_typed(run: RunDirectory) -> None:
@@ -293,7 +353,7 @@ async def test_failed_precondition_says_what_to_do_and_holds_the_wizard(run: Run
     ).opened() as stage:
         await stage.pilot.press("p")
         await stage.settle("make room")
-        await stage.settle("Enter next")
+        await stage.settle("n next")
         await stage.pilot.press("enter", "n")
         assert "mend what is marked with ✖ first (1)" in stage.text()
         await stage.becomes(fixed_run.fixed_view(12))
@@ -308,7 +368,7 @@ async def test_stopped_run_offers_its_newest_checkpoint(run: RunDirectory) -> No
         await stage.settle("At the checkpoint of step 113,943")
         for words in ("next boundary", "After the step under way", "trained again"):
             assert words not in stage.text(), "there is nothing to choose"
-        await stage.pilot.press("enter")
+        await stage.pilot.press("n")
         await stage.settle("The checkpoint of step 113,943 is taken as it is.")
         assert "Training goes on" not in stage.text()
         assert stage.pivots.calls == []
@@ -506,7 +566,7 @@ async def test_every_step_survives_every_size(run: RunDirectory, size: tuple[int
                 await stage.pilot.press("right", "0", ".", "5", "n")
                 await stage.settle("At the next boundary")
             elif go is to_review:
-                await stage.pilot.press("enter")
+                await stage.pilot.press("n")
                 await stage.settle("type the name")
             elif go is not None:
                 await go(stage)

@@ -40,3 +40,13 @@ def test_title_tells_when_no_reward_can_change_anything() -> None:
     assert title_of([CAPPED], 1) == "1 zombie", "one arm alone has every step anyway"
     gone = ArmRow(name="gone", state=ArmState(available=False))
     assert title_of([CAPPED, FLOORED, gone], 0) != ""
+
+
+def test_forty_names_alike_but_for_their_ends_are_told_apart_and_whole_with_room() -> None:
+    names = [f"a_rather_long_source_name_{number:02}" for number in range(40)]
+    arms = [arm(name, 0.5) for name in names]
+    for width in (44, 80, 120):
+        rows = [line.plain for line in bandit_lines(arms, [], width=width)][1:]
+        assert len({row.split()[0] for row in rows}) == 40, f"at {width} cells"
+    rows = [line.plain for line in bandit_lines(arms, [], width=160)][1:]
+    assert [row.split()[0] for row in rows] == names
