@@ -20,6 +20,7 @@ class Place(Enum):
     LINES = "Lines of text"
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
+    EVENTS = "Events"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -175,6 +176,14 @@ ACTIONS: tuple[Action, ...] = (
             is_shown=False,
             is_priority=True,
         ),
+        Action(
+            "app.dates",
+            "T",
+            "toggle_dates",
+            "Dates",
+            "Times as dates, or as ages",
+            is_shown=False,
+        ),
         Action("app.help", "question_mark", "help", "Help", "All keys"),
     ),
     *_at(
@@ -193,6 +202,14 @@ ACTIONS: tuple[Action, ...] = (
             is_shown=False,
         ),
         Action("pane.log", "5", "choose(4)", "Log", "Go to the log pane", is_shown=False),
+        Action(
+            "pane.events",
+            "e",
+            "events",
+            "Events",
+            "What happened, and when; Enter goes there",
+            is_shown=False,
+        ),
         Action("pane.next", "tab", "walk(1)", "Next pane", "Go to the next pane", is_shown=False),
         Action(
             "pane.before", "shift+tab", "walk(-1)", "Pane before", "Go one back", is_shown=False
@@ -375,6 +392,14 @@ ACTIONS: tuple[Action, ...] = (
             "Draw what is marked",
             is_priority=True,
         ),
+    ),
+    *_at(
+        Place.EVENTS,
+        Action("events.go", "enter", "go", "Go", "To the step where it happened"),
+        Action("events.kind", "f", "filter(1)", "Kind", "Only the next kind of events"),
+        Action("events.kind_before", "F", "filter(-1)", "Kind", "Only the kind before"),
+        Action("events.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
+        Action("events.close", "escape,q,e", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.HELP,

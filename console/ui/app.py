@@ -220,6 +220,10 @@ class ConsoleApp(SteeringApp):
         self._is_leaving = True
         self.exit(words)
 
+    def action_toggle_dates(self) -> None:
+        """Show times as dates, or as ages again."""
+        self.is_dated = not self.is_dated
+
     def action_help(self) -> None:
         """Show all keys."""
         self.push_screen(HelpScreen(is_read_only=self._is_read_only))

@@ -17,6 +17,7 @@ from console.ui.chart_data import ChartFeed
 from console.ui.keys import bindings_at
 from console.ui.messages import StepChosen
 from console.ui.screens.comparison import ComparisonScreen
+from console.ui.screens.events import EventsScreen
 from console.ui.screens.tracks import TracksScreen
 from console.ui.widgets.bandit import BanditPane
 from console.ui.widgets.checkpoints import CheckpointsPane
@@ -73,6 +74,7 @@ class Dashboard(Screen[None]):
         self._is_read_only = is_read_only
         self._glance: Glance | None = None
         self._feed = ChartFeed()
+        self._is_dated = False
 
     def compose(self) -> ComposeResult:
         yield Header(clock=self._clock)
@@ -90,6 +92,7 @@ class Dashboard(Screen[None]):
     def on_mount(self) -> None:
         self.watch(self.app, "glance", self._show)
         self.watch(self.app, "minute", self._show_ages, init=False)
+        self.watch(self.app, "is_dated", self._show_dated, init=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Zoom where there is room for all panes."""
@@ -120,6 +123,14 @@ class Dashboard(Screen[None]):
     def action_zoom(self) -> None:
         """Show the chosen pane alone, or all where there is room for them."""
         self.is_zoomed = not self.is_zoomed
+
+    def action_events(self) -> None:
+        """Show what happened, and go to the step of what is chosen there."""
+        self.app.push_screen(EventsScreen(clock=self._clock), self._go_to)
+
+    def _go_to(self, step: int | None) -> None:
+        if step is not None:
+            self.post_message(StepChosen(step))
 
     def on_step_chosen(self, event: StepChosen) -> None:
         """One selection for all panes; each shows of it what it has."""
@@ -155,12 +166,17 @@ class Dashboard(Screen[None]):
         self.query_one(BanditPane).show(view)
         self.query_one(LogPane).show(view)
 
+    def _show_dated(self, is_dated: bool) -> None:
+        self._is_dated = is_dated
+        self._show_ages()
+
     def _show_ages(self) -> None:
         """Draw what also depends on the time of day."""
         if self._glance is not None:
-            view = self._glance.view
-            self.query_one(Header).show(view, hint=_hint(view, is_read_only=self._is_read_only))
-            self.query_one(CheckpointsPane).show(view)
+            view, is_dated = self._glance.view, self._is_dated
+            hint = _hint(view, is_read_only=self._is_read_only)
+            self.query_one(Header).show(view, hint=hint, is_dated=is_dated)
+            self.query_one(CheckpointsPane).show(view, is_dated=is_dated)
 
 
 def _hint(view: RunView, *, is_read_only: bool) -> str:

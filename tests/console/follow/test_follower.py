@@ -469,7 +469,8 @@ def test_a_failed_save_is_an_alarm_within_a_look(
 def test_events_are_there_once_the_whole_history_was_shown(
     run: RunDirectory, follower: Follower, losses: RecordArray
 ) -> None:
-    losses.append([record(1), record(2, attempt=2)])
+    losses.append(record(1))
+    losses.append(record(2, attempt=2))
     assert follower.look().events == ()
     events = follower.look().events
     assert [(event.step, event.text) for event in events] == [(2, "start 2")]
