@@ -20,6 +20,7 @@ class Place(Enum):
     LINES = "Lines of text"
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
+    PROMPT = "Go anywhere"
     EVENTS = "Events"
     HELP = "Help"
     QUIT = "Quit dialog"
@@ -210,6 +211,15 @@ ACTIONS: tuple[Action, ...] = (
             "What happened, and when; Enter goes there",
             is_shown=False,
         ),
+        Action(
+            "pane.go_to",
+            "colon",
+            "go_anywhere",
+            "Go anywhere",
+            "A step, -3d, a date, phase 3, best, spike",
+            key_display=":",
+            is_shown=False,
+        ),
         Action("pane.next", "tab", "walk(1)", "Next pane", "Go to the next pane", is_shown=False),
         Action(
             "pane.before", "shift+tab", "walk(-1)", "Pane before", "Go one back", is_shown=False
@@ -392,6 +402,10 @@ ACTIONS: tuple[Action, ...] = (
             "Draw what is marked",
             is_priority=True,
         ),
+    ),
+    *_at(
+        Place.PROMPT,
+        Action("prompt.close", "escape", "dismiss", "Close", "Go nowhere"),
     ),
     *_at(
         Place.EVENTS,

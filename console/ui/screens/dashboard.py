@@ -18,6 +18,7 @@ from console.ui.keys import bindings_at
 from console.ui.messages import StepChosen
 from console.ui.screens.comparison import ComparisonScreen
 from console.ui.screens.events import EventsScreen
+from console.ui.screens.prompt import PromptScreen
 from console.ui.screens.tracks import TracksScreen
 from console.ui.widgets.bandit import BanditPane
 from console.ui.widgets.checkpoints import CheckpointsPane
@@ -127,6 +128,11 @@ class Dashboard(Screen[None]):
     def action_events(self) -> None:
         """Show what happened, and go to the step of what is chosen there."""
         self.app.push_screen(EventsScreen(clock=self._clock), self._go_to)
+
+    def action_go_anywhere(self) -> None:
+        """Ask where to go: one prompt for steps, times and words."""
+        if self._glance is not None:
+            self.app.push_screen(PromptScreen(self._glance, clock=self._clock), self._go_to)
 
     def _go_to(self, step: int | None) -> None:
         if step is not None:
