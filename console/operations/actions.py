@@ -21,6 +21,7 @@ class Place(Enum):
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
     PROMPT = "Go anywhere"
+    ALARMS = "Alarms"
     EVENTS = "Events"
     HELP = "Help"
     QUIT = "Quit dialog"
@@ -209,6 +210,15 @@ ACTIONS: tuple[Action, ...] = (
             "events",
             "Events",
             "What happened, and when; Enter goes there",
+            is_shown=False,
+        ),
+        Action(
+            "pane.alarms",
+            "exclamation_mark",
+            "alarms",
+            "Alarms",
+            "Those that last, or that you have not acknowledged",
+            key_display="!",
             is_shown=False,
         ),
         Action(
@@ -406,6 +416,26 @@ ACTIONS: tuple[Action, ...] = (
     *_at(
         Place.PROMPT,
         Action("prompt.close", "escape", "dismiss", "Close", "Go nowhere"),
+    ),
+    *_at(
+        Place.ALARMS,
+        Action("alarms.go", "enter", "go", "Go", "To the step where it was raised"),
+        Action(
+            "alarms.acknowledge",
+            "a,space",
+            "acknowledge",
+            "Acknowledge",
+            "You have taken note; one that is over goes",
+        ),
+        Action("alarms.all", "A", "acknowledge_all", "All", "Acknowledge all of them"),
+        Action("alarms.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
+        Action(
+            "alarms.close",
+            "escape,q,exclamation_mark",
+            "dismiss",
+            "Close",
+            "Back",
+        ),
     ),
     *_at(
         Place.EVENTS,

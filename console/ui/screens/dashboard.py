@@ -16,6 +16,7 @@ from console.operations.actions import Place
 from console.ui.chart_data import ChartFeed
 from console.ui.keys import bindings_at
 from console.ui.messages import StepChosen
+from console.ui.screens.alarms import AlarmsScreen
 from console.ui.screens.comparison import ComparisonScreen
 from console.ui.screens.events import EventsScreen
 from console.ui.screens.prompt import PromptScreen
@@ -28,9 +29,11 @@ from console.ui.widgets.log_tail import LogPane
 from console.ui.widgets.loss_chart import LossChart
 from console.ui.widgets.samples import SamplesPane
 from console.ui.widgets.tabs import PaneTabs
+from console.view.alarm_book import unacknowledged
 from console.view.glance import Glance
 from console.view.run_view import RunView, Severity
 
+_NEWCOMER_SECONDS = 120.0
 PANES = ("loss", "samples", "bandit", "checkpoints", "log")
 
 
@@ -76,6 +79,8 @@ class Dashboard(Screen[None]):
         self._glance: Glance | None = None
         self._feed = ChartFeed()
         self._is_dated = False
+        self._is_new_here = True
+        """Until the first key, or for a while: what happened meanwhile is told."""
 
     def compose(self) -> ComposeResult:
         yield Header(clock=self._clock)
@@ -93,6 +98,8 @@ class Dashboard(Screen[None]):
     def on_mount(self) -> None:
         self.watch(self.app, "glance", self._show)
         self.watch(self.app, "minute", self._show_ages, init=False)
+        self.watch(self.app, "has_key", self.settle_in, init=False)
+        self.set_timer(_NEWCOMER_SECONDS, self.settle_in)
         self.watch(self.app, "is_dated", self._show_dated, init=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -128,6 +135,10 @@ class Dashboard(Screen[None]):
     def action_events(self) -> None:
         """Show what happened, and go to the step of what is chosen there."""
         self.app.push_screen(EventsScreen(clock=self._clock), self._go_to)
+
+    def action_alarms(self) -> None:
+        """Show the alarms, and go to the step of what is chosen there."""
+        self.app.push_screen(AlarmsScreen(clock=self._clock), self._go_to)
 
     def action_go_anywhere(self) -> None:
         """Ask where to go: one prompt for steps, times and words."""
@@ -172,6 +183,12 @@ class Dashboard(Screen[None]):
         self.query_one(BanditPane).show(view)
         self.query_one(LogPane).show(view)
 
+    def settle_in(self, *_: object) -> None:
+        """What happened before this console was opened is told."""
+        if self._is_new_here:
+            self._is_new_here = False
+            self._show_ages()
+
     def _show_dated(self, is_dated: bool) -> None:
         self._is_dated = is_dated
         self._show_ages()
@@ -181,7 +198,13 @@ class Dashboard(Screen[None]):
         if self._glance is not None:
             view, is_dated = self._glance.view, self._is_dated
             hint = _hint(view, is_read_only=self._is_read_only)
-            self.query_one(Header).show(view, hint=hint, is_dated=is_dated)
+            self.query_one(Header).show(
+                view,
+                hint=hint,
+                is_dated=is_dated,
+                n_alarms=unacknowledged(self._glance.alarms),
+                away=self._glance.away if self._is_new_here else "",
+            )
             self.query_one(CheckpointsPane).show(view, is_dated=is_dated)
 
 

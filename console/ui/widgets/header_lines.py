@@ -46,14 +46,23 @@ class Times:
         return formatting.coming(self.now + seconds, self.now)
 
 
-def header_lines(view: RunView, room: Room, times: Times, *, hint: str = "") -> list[Content]:
+def header_lines(
+    view: RunView,
+    room: Room,
+    times: Times,
+    *,
+    hint: str = "",
+    n_alarms: int = 0,
+    away: str = "",
+) -> list[Content]:
     """State, progress, numbers, then alarms and notes as far as there is room.
 
-    `hint` follows the state: `read-only`, what to press next.
+    `hint` follows the state: `read-only`, what to press next. `n_alarms`: how many nobody has
+    acknowledged. `away`: what happened since the operator looked last.
     """
-    lines = [*_state_lines(view, room.width, hint), *_outlook_lines(view, room.width)]
+    lines = [*_state_lines(view, room.width, hint, n_alarms), *_outlook_lines(view, room.width)]
     below = [_progress_line(view, room.width, times), _numbers_line(view, room.width, times)]
-    alarms = _alarm_lines(view, room.width)
+    alarms = [*_away_lines(away, room.width), *_alarm_lines(view, room.width)]
     notes = [_note_line(view, room.width)] if view.notes and room.height >= 30 else []
     shown = lines + below + alarms + notes
     if len(shown) > room.lines:
@@ -70,11 +79,13 @@ def state_content(view: RunView) -> Content:
     return Content.styled(f" {text} " if is_block else text, STATE_STYLES[severity])
 
 
-def _state_lines(view: RunView, width: int, hint: str) -> list[Content]:
+def _state_lines(view: RunView, width: int, hint: str, n_alarms: int) -> list[Content]:
     name = Content.styled(foreign(view.name), "bold")
     state = state_content(view)
     detail = foreign(view.status.detail)
+    waiting = f"! {formatting.count(n_alarms, 'alarm')}" if n_alarms else ""
     aside = [
+        Piece(content=Content.styled(waiting, RED), rank=2),
         Piece(content=Content.styled(foreign(hint), ACCENT), rank=3),
         Piece(content=_attempt(view), rank=9),
     ]
@@ -213,6 +224,12 @@ def _alarm_lines(view: RunView, width: int) -> list[Content]:
     if len(shown) < len(view.alarms):
         lines.append(Content.styled(f"✖ and {len(view.alarms) - len(shown)} more alarms", RED))
     return [each.truncate(width, ellipsis=True) for each in lines]
+
+
+def _away_lines(away: str, width: int) -> list[Content]:
+    """What happened meanwhile: longer than a small terminal is wide, so up to two lines."""
+    wrapped = Content.styled(foreign(away), ACCENT).wrap(max(width, 1)) if away else []
+    return [line.truncate(width, ellipsis=True) for line in wrapped[:2]]
 
 
 def _note_line(view: RunView, width: int) -> Content:
