@@ -30,17 +30,17 @@ class Attendance:
     """Looks, and remembers; a look and an acknowledgement may come from different threads."""
 
     def __init__(
-        self, follower: Follower, memory: Path | None = None, *, clock: Clock = Clock()
+        self, follower: Follower, memory: Path | None = None, *, clock: Clock | None = None
     ) -> None:
         """`memory`: where it is kept; `None`: only as long as the console is open."""
         self._follower = follower
         self._memory = memory
-        self._clock = clock
+        self._clock = clock or Clock()
         self._lock = threading.Lock()
         self._remembered: Remembered | None = None
         self._before: Remembered | None = None
         """What the console before left, until it was told."""
-        self._kept_at = clock.monotonic()
+        self._kept_at = self._clock.monotonic()
         self._away = ""
         self.problem = ""
         """Why nothing can be written down; empty where it can."""
