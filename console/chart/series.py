@@ -56,15 +56,16 @@ class SeriesView:
         index = int(np.searchsorted(self.step, step))
         return index if index < len(self) and self.step[index] == step else None
 
-    def at_time(self, t: float) -> int | None:
-        """The index of the first record at or after a wall-clock time, of the last one for a time
-        after them all; `None` if no record tells its time. O(n), for clocks are set back at times.
+    def at_times(self, t: Sequence[float]) -> list[int]:
+        """For each wall-clock time the index of the first record at or after it, of the last one
+        for a time after them all; empty if no record tells its time. O(n), for clocks are set
+        back at times.
         """
         told = np.fmax.accumulate(self.t)
         if not len(self) or np.isnan(told[-1]):
-            return None
-        index = int(np.searchsorted(np.nan_to_num(told, nan=-np.inf), t))
-        return min(index, len(self) - 1)
+            return []
+        found = np.searchsorted(np.nan_to_num(told, nan=-np.inf), np.asarray(t, np.float64))
+        return np.minimum(found, len(self) - 1).tolist()
 
 
 COLUMNS: Mapping[str, type[np.generic]] = {

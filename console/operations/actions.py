@@ -217,7 +217,7 @@ ACTIONS: tuple[Action, ...] = (
             "exclamation_mark",
             "alarms",
             "Alarms",
-            "Those that last, or that you have not acknowledged",
+            "Those that last or wait to be acknowledged",
             key_display="!",
             is_shown=False,
         ),

@@ -94,15 +94,20 @@ class EventBook:
         ]
         for lines in self._log.look():
             told += log_events(lines, time.mktime)
-        self._told.extend(_with_step(event, series) for event in told)
+        self._told.extend(_with_steps(told, series))
         return is_first or bool(told)
 
 
-def _with_step(event: Event, series: SeriesView) -> Event:
-    if event.step is not None or event.t is None:
-        return event
-    at = series.at_time(event.t)
-    return event if at is None else replace(event, step=int(series.step[at]))
+def _with_steps(events: Sequence[Event], series: SeriesView) -> list[Event]:
+    """Where the run was at the time of each that does not tell it."""
+    times = [event.t for event in events if event.step is None and event.t is not None]
+    found = iter(series.at_times(times) if times else ())
+    return [
+        event
+        if event.step is not None or event.t is None or (at := next(found, None)) is None
+        else replace(event, step=int(series.step[at]))
+        for event in events
+    ]
 
 
 def mark_events(marks: Sequence[Mark], series: SeriesView) -> Iterator[Event]:

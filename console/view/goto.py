@@ -75,15 +75,15 @@ def _nearest(series: SeriesView, step: float) -> int:
 
 
 def _at_time(series: SeriesView, t: float) -> int:
-    at = series.at_time(t)
-    if at is None:
+    found = series.at_times([t])
+    if not found:
         raise GoToError("the history tells no times")
     known = series.t[~np.isnan(series.t)]
     first, last = float(known[0]), float(known.max())
     if not first - 60 <= t <= last:
         span = f"from {formatting.moment(first)} to {formatting.moment(last)}"
         raise GoToError(f"nothing was recorded at {formatting.moment(t)}: the history goes {span}")
-    return int(series.step[at])
+    return int(series.step[found[0]])
 
 
 def _seconds(

@@ -119,19 +119,12 @@ def test_time_finds_the_first_record_at_or_after_it_though_a_clock_was_set_back(
     times = [float("nan"), 10.0, 20.0, 15.0, float("nan"), 30.0]
     series.append_many(range(1, 7), [1.0] * 6, [1.0] * 6, t=times)
     view = series.view()
-    assert [view.at_time(t) for t in (5.0, 10.0, 11.0, 16.0, 21.0, 30.0, 99.0)] == [
-        1,
-        1,
-        2,
-        2,
-        5,
-        5,
-        5,
-    ]
+    found = view.at_times([5.0, 10.0, 11.0, 16.0, 21.0, 30.0, 99.0])
+    assert found == [1, 1, 2, 2, 5, 5, 5]
 
 
 def test_time_of_a_history_without_times_is_not_found() -> None:
     series = Series()
-    assert series.view().at_time(1.0) is None
+    assert series.view().at_times([1.0]) == []
     series.append_many([1, 2], [1.0, 1.0], [1.0, 1.0])
-    assert series.view().at_time(1.0) is None
+    assert series.view().at_times([1.0]) == []
