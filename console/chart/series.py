@@ -65,7 +65,7 @@ class SeriesView:
         if not len(self) or np.isnan(told[-1]):
             return []
         found = np.searchsorted(np.nan_to_num(told, nan=-np.inf), np.asarray(t, np.float64))
-        return np.minimum(found, len(self) - 1).tolist()
+        return [min(int(index), len(self) - 1) for index in found]
 
 
 COLUMNS: Mapping[str, type[np.generic]] = {
