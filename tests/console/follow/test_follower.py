@@ -456,7 +456,7 @@ def test_a_trainer_that_can_write_no_file_any_more_is_ill_by_its_files_alone(
     clock.wall = record(31)["t"]
     overdue, stale = Follower(run, clock=clock.both()).look().alarms
     assert overdue == "checkpoint overdue: none yet, and one is due every 20 steps"
-    assert stale.startswith(".state.json is 3 min older than the newest step")
+    assert stale.startswith(".state.json can't be written: it is 3 min older than the newest step")
 
 
 def test_a_failed_save_is_an_alarm_within_a_look(

@@ -8,6 +8,8 @@ from console.view.alarm_book import (
     raised_since,
     unacknowledged,
 )
+from console.view.alarms import Progress, alarms_of
+from console.view.disk_forecast import Room
 from console.view.run_view import Event, EventKind, Severity
 
 DISK, GATE = "disk almost full: 3 GB free", "coherence gate: the last 2 audits under 30"
@@ -85,3 +87,27 @@ def test_an_alarm_of_the_log_that_lasts_has_its_time_from_there_and_is_no_second
         ("source gone", 15.0, None),
         ("checkpoint not saved", 20.0, 30.0),
     ]
+
+
+def test_a_state_file_that_grows_older_is_one_alarm() -> None:
+    known: tuple[Alarm, ...] = ()
+    for minutes in (2, 3, 60):
+        progress = Progress(
+            step=10,
+            newest_checkpoint_step=10,
+            checkpoint_every=100,
+            state_behind_seconds=60.0 * minutes,
+            step_seconds=1.0,
+        )
+        texts = alarms_of(
+            state=None,
+            settings=None,
+            last=None,
+            audits=(),
+            room=Room(),
+            skipped=(),
+            progress=progress,
+        )
+        assert len(texts) == 1
+        known = told(known, *texts, now=float(minutes))
+    assert [(alarm.raised, alarm.over) for alarm in known] == [(2.0, None)]
