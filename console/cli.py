@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from console.follow.follower import Follower, reasons_to_look
+from console.follow.operator_file import memory_path
 from console.follow.read_ahead import ReadAhead
 from console.fork.branches import Branches
 from console.operations.operations import Operations
@@ -119,6 +120,7 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
         WizardFiles(PivotDriver(operations), Path.cwd()),
         Branches(run),
         changes,
+        memory=memory_path(run.path, os.environ),
         is_read_only=parsed.read_only,
     )
 

@@ -7,6 +7,7 @@ import math
 import time
 
 UNKNOWN = "–"
+_DAY_SECONDS = 86_400
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
@@ -83,10 +84,43 @@ def precise_seconds(seconds: float | None) -> str:
 
 def moment(t: float | None) -> str:
     """A wall-clock time in the operator's zone: `2026-11-28 14:05`."""
+    return UNKNOWN if t is None else _local(t, "%Y-%m-%d %H:%M")
+
+
+def date(t: float | None, now: float) -> str:
+    """A time that was, in the operator's zone, at most 12 cells: `Jun  4 22:40`, `2025-06-04`."""
+    if t is None:
+        return UNKNOWN
+    return _local(t, "%b %e %H:%M" if _year(t) == _year(now) else "%Y-%m-%d")
+
+
+def coming(t: float | None, now: float) -> str:
+    """A time that comes, in the operator's zone: `14:20`, `Thu 14:20`, `Jun 12`, `Jun 12 2027`."""
+    if t is None or not math.isfinite(t):
+        return UNKNOWN
+    if t - now < _DAY_SECONDS and _local(t, "%d") == _local(now, "%d"):
+        return _local(t, "%H:%M")
+    if t - now < 6 * _DAY_SECONDS:
+        return _local(t, "%a %H:%M")
+    return _local(t, "%b %-d" if _year(t) == _year(now) else "%b %-d %Y")
+
+
+def when(t: float | None, now: float, *, is_dated: bool) -> str:
+    """A time that was, as its date or by how long ago it was: `7 min ago`."""
+    if is_dated or t is None:
+        return date(t, now)
+    return f"{age(now - t)} ago"
+
+
+def _local(t: float, pattern: str) -> str:
     try:
-        return UNKNOWN if t is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(t))
+        return time.strftime(pattern, time.localtime(t))
     except (OverflowError, ValueError, OSError):
         return UNKNOWN
+
+
+def _year(t: float) -> str:
+    return _local(t, "%Y")
 
 
 def rate(steps_per_minute: float | None) -> str:

@@ -56,6 +56,17 @@ class SeriesView:
         index = int(np.searchsorted(self.step, step))
         return index if index < len(self) and self.step[index] == step else None
 
+    def at_times(self, t: Sequence[float]) -> list[int]:
+        """For each wall-clock time the index of the first record at or after it, of the last one
+        for a time after them all; empty if no record tells its time. O(n), for clocks are set
+        back at times.
+        """
+        told = np.fmax.accumulate(self.t)
+        if not len(self) or np.isnan(told[-1]):
+            return []
+        found = np.searchsorted(np.nan_to_num(told, nan=-np.inf), np.asarray(t, np.float64))
+        return [min(int(index), len(self) - 1) for index in found]
+
 
 COLUMNS: Mapping[str, type[np.generic]] = {
     **dict.fromkeys(("loss", "ema", "t"), np.float64),

@@ -21,13 +21,14 @@ from console.view.build_view import Facts, evidence_of, reduce, step_of_run
 from console.view.cached_file import CachedFile, read_news, read_settings
 from console.view.checkpoint_rows import CheckpointBook
 from console.view.disk_forecast import Room
+from console.view.events import EventBook
 from console.view.fork_marks import ForkBook
 from console.view.log_tail import LogTail
 from console.view.loss_history import History
 from console.view.next_start import NextStartBook
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.view.pivots import PivotBook
-from console.view.run_view import MOVED, RunView, Severity, Status
+from console.view.run_view import MOVED, Event, Mark, RunView, Severity, Status
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
@@ -75,6 +76,8 @@ class Follower:
         self._history_version = 0
         self._damaged_lines = 0
         self._is_complete = False
+        self._is_history_shown = False
+        """Whether a view was made of the whole of it."""
         self._pace = UNKNOWN_PACE
         self._audits = AuditBook(run)
         self._checkpoints = CheckpointBook(run)
@@ -83,6 +86,7 @@ class Follower:
         self._log = LogTail(run.log)
         self._pivots = PivotBook(run)
         self._forks = ForkBook(run)
+        self._events = EventBook(run)
         self._next_start = NextStartBook(run)
         self._idle = IdleWatch()
         self._last: RunView | None = None
@@ -208,6 +212,7 @@ class Follower:
         child_exit = launched.exit_code() if launched is not None else None
         is_current = is_state_current(state, presence, launched.pid if launched else None)
         free_bytes, free_inodes = _free(self.run)
+        marks = self._forks.join(self._pivots.label(history.marks))
         facts = Facts(
             run=self.run,
             presence=presence,
@@ -224,7 +229,8 @@ class Follower:
             last_step_at=newest_time(history.recent),
             attempt=history.attempt,
             phase=history.phase,
-            marks=self._forks.join(self._pivots.label(history.marks)),
+            marks=marks,
+            events=self._look_for_events(marks, settings),
             pace=self._pace,
             audits=self._audits.all,
             phase_audits=self._audits.current_phase,
@@ -239,6 +245,15 @@ class Follower:
             outlook=self.restarter.outlook if self.restarter is not None else "",
         )
         return replace(facts, shown=history.point_at(step_of_run(facts)))
+
+    def _look_for_events(
+        self, marks: tuple[Mark, ...], settings: Settings | None
+    ) -> tuple[Event, ...]:
+        """From the second look at a whole history on: a long log is read once that is shown."""
+        is_shown, self._is_history_shown = self._is_history_shown, self._is_complete
+        if not (is_shown and self._is_complete):
+            return self._events.events
+        return self._events.look(self.series.view(), marks, self._audits.all, settings)
 
     def _with_idle_time(self, facts: Facts) -> Facts:
         """A foreign machine's times say nothing by this clock: from there, two looks count."""

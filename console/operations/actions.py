@@ -21,6 +21,9 @@ class Place(Enum):
     LINES = "Lines of text"
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
+    PROMPT = "Go anywhere"
+    ALARMS = "Alarms"
+    EVENTS = "Events"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -177,6 +180,14 @@ ACTIONS: tuple[Action, ...] = (
             is_shown=False,
             is_priority=True,
         ),
+        Action(
+            "app.dates",
+            "T",
+            "toggle_dates",
+            "Dates",
+            "Times as dates, or as ages",
+            is_shown=False,
+        ),
         Action("app.help", "question_mark", "help", "Help", "All keys"),
     ),
     *_at(
@@ -195,6 +206,32 @@ ACTIONS: tuple[Action, ...] = (
             is_shown=False,
         ),
         Action("pane.log", "5", "choose(4)", "Log", "Go to the log pane", is_shown=False),
+        Action(
+            "pane.events",
+            "e",
+            "events",
+            "Events",
+            "What happened, and when; Enter goes there",
+            is_shown=False,
+        ),
+        Action(
+            "pane.alarms",
+            "exclamation_mark",
+            "alarms",
+            "Alarms",
+            "Those that last or wait to be acknowledged",
+            key_display="!",
+            is_shown=False,
+        ),
+        Action(
+            "pane.go_to",
+            "colon",
+            "go_anywhere",
+            "Go anywhere",
+            "A step, -3d, a date, phase 3, best, spike",
+            key_display=":",
+            is_shown=False,
+        ),
         Action("pane.next", "tab", "walk(1)", "Next pane", "Go to the next pane", is_shown=False),
         Action(
             "pane.before", "shift+tab", "walk(-1)", "Pane before", "Go one back", is_shown=False
@@ -393,6 +430,38 @@ ACTIONS: tuple[Action, ...] = (
     *_at(
         Place.TRACKS,
         Action("tracks.done", "escape,q,M", "done", "Done", "Draw what is marked"),
+    ),
+    *_at(
+        Place.PROMPT,
+        Action("prompt.close", "escape", "dismiss", "Close", "Go nowhere"),
+    ),
+    *_at(
+        Place.ALARMS,
+        Action("alarms.go", "enter", "go", "Go", "To the step where it was raised"),
+        Action(
+            "alarms.acknowledge",
+            "a,space",
+            "acknowledge",
+            "Acknowledge",
+            "You have taken note; one that is over goes",
+        ),
+        Action("alarms.all", "A", "acknowledge_all", "All", "Acknowledge all of them"),
+        Action("alarms.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
+        Action(
+            "alarms.close",
+            "escape,q,exclamation_mark",
+            "dismiss",
+            "Close",
+            "Back",
+        ),
+    ),
+    *_at(
+        Place.EVENTS,
+        Action("events.go", "enter", "go", "Go", "To the step where it happened"),
+        Action("events.kind", "f", "filter(1)", "Kind", "Only the next kind of events"),
+        Action("events.kind_before", "F", "filter(-1)", "Kind", "Only the kind before"),
+        Action("events.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
+        Action("events.close", "escape,q,e", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.HELP,

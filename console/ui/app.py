@@ -6,7 +6,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import ClassVar
 
-from textual import work
+from textual import events, work
 from textual.binding import BindingType
 from textual.driver import Driver
 from textual.reactive import var
@@ -19,13 +19,14 @@ from console.pivot.wizard_files import WizardFiles
 from console.ui import farewell, terminal
 from console.ui.keys import bindings_at
 from console.ui.messages import OperationEnded, RunChanged, RunUnreadable
+from console.ui.screens.alarms import AlarmsScreen
 from console.ui.screens.dashboard import Dashboard
 from console.ui.screens.help import HelpScreen
 from console.ui.screens.quit_dialog import QuitDialog
 from console.ui.screens.thin_dialog import ThinDialog
 from console.ui.steering import SteeringApp
 from console.ui.theme import TERMINAL
-from console.view.glance import Follower, Glance
+from console.view.glance import Watcher
 from console.view.run_view import Request, RequestStage, RunView
 from trainer.rundir.checkpoints.retention import Plan
 
@@ -46,7 +47,7 @@ class ConsoleApp(SteeringApp):
 
     def __init__(
         self,
-        follower: Follower,
+        watcher: Watcher,
         operations: Operations,
         files: WizardFiles,
         branching: Branches,
@@ -68,13 +69,15 @@ class ConsoleApp(SteeringApp):
         self.register_theme(TERMINAL)
         self.theme = TERMINAL.name
         self.animation_level = "none"
-        self._follower = follower
+        self._watcher = watcher
         self._operations = operations
         self._changes = changes
         self._looking = asyncio.Lock()
         self._is_leaving = False
         self._unreadable = ""
         """Why the run could not be looked at last, as it was told."""
+        self._problem_told = ""
+        """Why what was seen can't be remembered, as it was told."""
         self._stopping_pid: int | None = None
         """The trainer that was told to stop from here."""
 
@@ -94,6 +97,12 @@ class ConsoleApp(SteeringApp):
         if not self._is_read_only:
             self.look_for_pivot()
 
+    async def on_event(self, event: events.Event) -> None:
+        """Every key passes here first, whatever it does then."""
+        if isinstance(event, events.Key) and self.glance is not None:
+            self.has_key = True
+        await super().on_event(event)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing once the console leaves: what is typed ahead finds no screens to act on."""
         return not self._is_leaving
@@ -112,7 +121,7 @@ class ConsoleApp(SteeringApp):
     async def _look(self) -> None:
         async with self._looking:
             try:
-                glance = await asyncio.to_thread(self._glance_at_run)
+                glance = await asyncio.to_thread(self._watcher.look)
             except Exception as error:  # noqa: BLE001 - this edge shows whatever went wrong
                 self.post_message(RunUnreadable(f"{type(error).__name__}: {error}"))
                 return
@@ -120,16 +129,15 @@ class ConsoleApp(SteeringApp):
             self.post_message(RunChanged(glance))
         self.minute = int(self._clock.wall() // 60)
 
-    def _glance_at_run(self) -> Glance:
-        view = self._follower.look()
-        return Glance(view, self._follower.series.view())
-
     def _is_terminal_gone(self) -> bool:
         return not self.is_headless and terminal.is_gone(0)
 
     def on_run_changed(self, event: RunChanged) -> None:
         before, self.glance, self._unreadable = self.view, event.glance, ""
         view = event.glance.view
+        if self._watcher.problem != self._problem_told:
+            self._problem_told = self._watcher.problem
+            self.tell(self._problem_told, is_ok=False)
         if before is None or refusals(before) != refusals(view):
             self.refresh_bindings()
         if before is not None and view.request is not None and view.request != before.request:
@@ -192,6 +200,11 @@ class ConsoleApp(SteeringApp):
         else:
             self.push_screen(QuitDialog(view, monotonic=self._clock.monotonic))
 
+    @work(group="alarms")
+    async def on_alarms_screen_acknowledged(self, event: AlarmsScreen.Acknowledged) -> None:
+        await asyncio.to_thread(self._watcher.acknowledge, event.alarms)
+        await self._look()
+
     def on_quit_dialog_stop_chosen(self, event: QuitDialog.StopChosen) -> None:
         self._stop(event.dialog)
 
@@ -221,6 +234,10 @@ class ConsoleApp(SteeringApp):
     def _leave(self, words: str) -> None:
         self._is_leaving = True
         self.exit(words)
+
+    def action_toggle_dates(self) -> None:
+        """Show times as dates, or as ages again."""
+        self.is_dated = not self.is_dated
 
     def action_help(self) -> None:
         """Show all keys."""

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
+from console.follow.attendance import Attendance
 from console.fork.branches import Branches
 from console.operations.protocol import Operations
 from console.pivot.wizard_files import WizardFiles
@@ -19,15 +21,19 @@ def run_console(
     branching: Branches,
     changes: AsyncGenerator[object, None],
     *,
+    memory: Path | None = None,
     is_read_only: bool = False,
 ) -> int:
     """Show the run until the operator leaves or the terminal is gone; the process's exit code.
 
+    `memory`: where it is kept what this operator has seen of the run.
+
     SIGINT, SIGTERM and SIGHUP close the console; the trainer isn't touched. The last words go
     to stderr after the screen has closed.
     """
+    attendance = Attendance(follower, memory)
     app = ConsoleApp(
-        follower,
+        attendance,
         operations,
         files,
         branching,
@@ -35,7 +41,10 @@ def run_console(
         is_read_only=is_read_only,
         driver_class=TerminalDriver,
     )
-    words = asyncio.run(_run(app))
+    try:
+        words = asyncio.run(_run(app))
+    finally:
+        attendance.leave()
     if words:
         say(words)
     return app.return_code or 0

@@ -37,6 +37,10 @@ class SteeringApp(App[str]):
     """Walks a pivot and grows branches for as long as the console is open, on any screen."""
 
     glance: var[Glance | None] = var(None)
+    has_key: var[bool] = var(False)
+    """Whether a key was pressed since the run was on the screen."""
+    is_dated: var[bool] = var(False)
+    """Whether times are shown as dates, and not as ages."""
     timeline: var[Timeline | None] = var(None)
     """Of the pivot that this console has walked last, or walks."""
     branches: var[tuple[Grown, ...]] = var(())

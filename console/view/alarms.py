@@ -109,8 +109,8 @@ def _behind(progress: Progress) -> tuple[str, ...]:
     if progress.state_behind_seconds > max(_STATE_SECONDS, 3 * progress.step_seconds):
         age = formatting.duration(progress.state_behind_seconds)
         found.append(
-            f".state.json is {age} older than the newest step: the trainer can't write it, and what"
-            " it has to tell does not arrive"
+            f".state.json can't be written: it is {age} older than the newest step, and what the"
+            " trainer has to tell does not arrive"
         )
     return tuple(found)
 

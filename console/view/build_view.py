@@ -8,7 +8,16 @@ from console.process.presence import Presence
 from console.view.alarms import Progress, alarms_of
 from console.view.disk_forecast import Room, coarse, full_in_seconds, steps_until_full
 from console.view.pace import UNKNOWN_PACE, Pace, eta_seconds, patience_seconds
-from console.view.run_view import ArmRow, Audit, CheckpointRow, LossPoint, Mark, Refusal, RunView
+from console.view.run_view import (
+    ArmRow,
+    Audit,
+    CheckpointRow,
+    Event,
+    LossPoint,
+    Mark,
+    Refusal,
+    RunView,
+)
 from console.view.status import Evidence, doing_of, status_of
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX, Skipped, checkpoint_bytes
 from trainer.rundir.config.settings import Settings
@@ -42,6 +51,7 @@ class Facts:
     """Of the newest record."""
     phase: int | None = None
     marks: tuple[Mark, ...] = ()
+    events: tuple[Event, ...] = ()
     pace: Pace = UNKNOWN_PACE
     audits: tuple[Audit, ...] = ()
     phase_audits: tuple[Audit, ...] = ()
@@ -112,6 +122,7 @@ def reduce(facts: Facts) -> RunView:
         replay=state.replay,
         last_save=state.last_save,
         marks=facts.marks,
+        events=facts.events,
         history_version=facts.history_version,
         n_records=facts.n_records,
         is_complete=facts.is_complete,

@@ -1,9 +1,11 @@
 """A run and its history at one moment, and who looks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from console.chart.series import Series, SeriesView
+from console.view.alarm_book import Alarm
 from console.view.run_view import RunView
 
 
@@ -15,9 +17,22 @@ class Follower(Protocol):
     def look(self) -> RunView: ...
 
 
+class Watcher(Protocol):
+    """Looks for one operator; `look` blocks and has one caller at a time."""
+
+    @property
+    def problem(self) -> str: ...
+    def look(self) -> "Glance": ...
+    def acknowledge(self, alarms: Sequence[Alarm]) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Glance:
     """The run at one moment and its loss history at the same moment."""
 
     view: RunView
     series: SeriesView
+    alarms: tuple[Alarm, ...] = ()
+    """That last, or that the operator has not acknowledged; by the time they were raised."""
+    away: str = ""
+    """What became of the run since the operator saw it last; empty if that is told, or nothing."""

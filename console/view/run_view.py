@@ -104,6 +104,38 @@ class Mark:
     label: str = ""
 
 
+class EventKind(StrEnum):
+    """What an event is about; the list of events is filtered by it."""
+
+    START = "start"
+    END = "end"
+    CRASH = "crash"
+    REPLAY = "replay"
+    STALL = "stall"
+    NONFINITE = "non-finite"
+    ALARM = "alarm"
+    SAVE = "save"
+    GATE = "gate"
+    PIVOT = "pivot"
+    FORK = "fork"
+    THINNING = "thinning"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened to the run."""
+
+    t: float | None
+    """Wall clock, seconds."""
+    step: int | None
+    """Where the run was then."""
+    kind: EventKind
+    text: str
+    """One line of foreign text."""
+    severity: Severity = Severity.OK
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossPoint:
     """A loss record; a loss that is not finite is `None` and named."""
@@ -185,6 +217,8 @@ class RunView:
     last_save: Save | None = None
     request: Request | None = None
     marks: tuple[Mark, ...] = ()
+    events: tuple[Event, ...] = ()
+    """Oldest first; the same object until there is another."""
     history_version: int = 0
     """Changes whenever the loss series did: the chart's signal to look at the series again."""
     n_records: int = 0

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from console.process.launch import LaunchedTrainer, launch_trainer
 from tests.waiting import wait_for
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.layout import RunDirectory
+
+os.environ["TZ"] = "UTC"  # what is on a screen is the same on every machine
+time.tzset()
 
 SCRIPTED_TRAINER = Path(__file__).with_name("scripted_trainer.py")
 

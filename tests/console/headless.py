@@ -13,6 +13,7 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 
 from console.chart.series import Series
+from console.follow.attendance import Attendance
 from console.follow.follower import Clock
 from console.fork.branches import Branches
 from console.pivot.wizard_files import WizardFiles
@@ -95,21 +96,25 @@ class Stage:
         run: RunDirectory | None = None,
         files_class: type[WizardFiles] = WizardFiles,
         branching: Branches | None = None,
+        memory: Path | None = None,
     ) -> None:
-        """`run`: the directory that a pivot is made in; by default there is none."""
+        """`run`: the directory that a pivot is made in; by default there is none. `memory`: where
+        it is kept what was seen.
+        """
         self.follower = ScriptedFollower(view or fixed_run.fixed_view(12), series)
         self.operations = RecordedOperations()
         self.pivots = ScriptedPivots(run or RunDirectory(Path("nowhere") / "andrea-120m"))
         self.files = files_class(self.pivots, Path("/srv/text"))
         self.hands = Hands()
         self._wakes: asyncio.Queue[None] = asyncio.Queue()
+        clock = Clock(wall=lambda: self.hands.wall, monotonic=lambda: self.hands.monotonic)
         self.app = app_class(
-            self.follower,
+            Attendance(self.follower, memory, clock=clock),
             self.operations,
             self.files,
             branching or Branches(self.pivots.run),
             self._changes(),
-            clock=Clock(wall=lambda: self.hands.wall, monotonic=lambda: self.hands.monotonic),
+            clock=clock,
             is_read_only=is_read_only,
         )
         self.pilot: Pilot[str]

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from console import formatting
 
+NOW = 1_780_000_000.0
+
 
 @pytest.mark.parametrize(
     ("count", "long", "short"),
@@ -116,3 +118,34 @@ def test_no_float_is_too_odd_to_be_shown(value: float | None) -> None:
         formatting.percent,
     ):
         assert show(value)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (60, "20:27"),
+        (4 * 3600, "Fri 00:26"),
+        (23 * 3600, "Fri 19:26"),
+        (5 * 86_400, "Tue 20:26"),
+        (7 * 86_400, "Jun 4"),
+        (300 * 86_400, "Mar 24 2027"),
+        (float("nan"), "–"),
+        (1e300, "–"),
+    ],
+)
+def test_what_comes_has_its_day(seconds: float, shown: str) -> None:
+    assert formatting.coming(NOW + seconds, NOW) == shown
+
+
+@pytest.mark.parametrize(
+    ("t", "is_dated", "shown"),
+    [
+        (NOW - 420, False, "7 min ago"),
+        (NOW - 420, True, "May 28 20:19"),
+        (NOW - 200 * 86_400, True, "2025-11-09"),
+        (None, False, "–"),
+        (float("nan"), True, "–"),
+    ],
+)
+def test_what_was_has_its_age_or_its_date(t: float | None, is_dated: bool, shown: str) -> None:
+    assert formatting.when(t, NOW, is_dated=is_dated) == shown

@@ -16,7 +16,10 @@ from console.operations.actions import Place
 from console.ui.chart_data import ChartFeed
 from console.ui.keys import bindings_at
 from console.ui.messages import StepChosen
+from console.ui.screens.alarms import AlarmsScreen
 from console.ui.screens.comparison import ComparisonScreen
+from console.ui.screens.events import EventsScreen
+from console.ui.screens.prompt import PromptScreen
 from console.ui.screens.tracks import TracksScreen
 from console.ui.widgets.bandit import BanditPane
 from console.ui.widgets.checkpoints import CheckpointsPane
@@ -26,9 +29,11 @@ from console.ui.widgets.log_tail import LogPane
 from console.ui.widgets.loss_chart import LossChart
 from console.ui.widgets.samples import SamplesPane
 from console.ui.widgets.tabs import PaneTabs
+from console.view.alarm_book import unacknowledged
 from console.view.glance import Glance
 from console.view.run_view import RunView, Severity
 
+_NEWCOMER_SECONDS = 120.0
 PANES = ("loss", "samples", "bandit", "checkpoints", "log")
 
 
@@ -73,6 +78,9 @@ class Dashboard(Screen[None]):
         self._is_read_only = is_read_only
         self._glance: Glance | None = None
         self._feed = ChartFeed()
+        self._is_dated = False
+        self._is_new_here = True
+        """Until the first key, or for a while: what happened meanwhile is told."""
 
     def compose(self) -> ComposeResult:
         yield Header(clock=self._clock)
@@ -90,6 +98,9 @@ class Dashboard(Screen[None]):
     def on_mount(self) -> None:
         self.watch(self.app, "glance", self._show)
         self.watch(self.app, "minute", self._show_ages, init=False)
+        self.watch(self.app, "has_key", self.settle_in, init=False)
+        self.set_timer(_NEWCOMER_SECONDS, self.settle_in)
+        self.watch(self.app, "is_dated", self._show_dated, init=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Zoom where there is room for all panes."""
@@ -120,6 +131,23 @@ class Dashboard(Screen[None]):
     def action_zoom(self) -> None:
         """Show the chosen pane alone, or all where there is room for them."""
         self.is_zoomed = not self.is_zoomed
+
+    def action_events(self) -> None:
+        """Show what happened, and go to the step of what is chosen there."""
+        self.app.push_screen(EventsScreen(clock=self._clock), self._go_to)
+
+    def action_alarms(self) -> None:
+        """Show the alarms, and go to the step of what is chosen there."""
+        self.app.push_screen(AlarmsScreen(clock=self._clock), self._go_to)
+
+    def action_go_anywhere(self) -> None:
+        """Ask where to go: one prompt for steps, times and words."""
+        if self._glance is not None:
+            self.app.push_screen(PromptScreen(self._glance, clock=self._clock), self._go_to)
+
+    def _go_to(self, step: int | None) -> None:
+        if step is not None:
+            self.post_message(StepChosen(step))
 
     def on_step_chosen(self, event: StepChosen) -> None:
         """One selection for all panes; each shows of it what it has."""
@@ -155,12 +183,29 @@ class Dashboard(Screen[None]):
         self.query_one(BanditPane).show(view)
         self.query_one(LogPane).show(view)
 
+    def settle_in(self, *_: object) -> None:
+        """What happened before this console was opened is told."""
+        if self._is_new_here:
+            self._is_new_here = False
+            self._show_ages()
+
+    def _show_dated(self, is_dated: bool) -> None:
+        self._is_dated = is_dated
+        self._show_ages()
+
     def _show_ages(self) -> None:
         """Draw what also depends on the time of day."""
         if self._glance is not None:
-            view = self._glance.view
-            self.query_one(Header).show(view, hint=_hint(view, is_read_only=self._is_read_only))
-            self.query_one(CheckpointsPane).show(view)
+            view, is_dated = self._glance.view, self._is_dated
+            hint = _hint(view, is_read_only=self._is_read_only)
+            self.query_one(Header).show(
+                view,
+                hint=hint,
+                is_dated=is_dated,
+                n_alarms=unacknowledged(self._glance.alarms),
+                away=self._glance.away if self._is_new_here else "",
+            )
+            self.query_one(CheckpointsPane).show(view, is_dated=is_dated)
 
 
 def _hint(view: RunView, *, is_read_only: bool) -> str:

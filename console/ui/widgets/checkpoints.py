@@ -23,11 +23,12 @@ from console.ui.widgets.text import Columns, columns_within, foreign, left, righ
 from console.view.run_view import Audit, CheckpointRow, RunView
 from trainer.rundir.checkpoints.checkpoint import Skipped
 
+_AGE_CELLS, _DATE_CELLS = 10, 14
 _COLUMNS: Columns = (
     ("step", 9),
     ("score", 7),
     ("val_loss", 9),
-    ("age", 10),
+    ("age", _AGE_CELLS),
     ("size", 9),
     ("  cause", 10),
 )
@@ -71,9 +72,11 @@ class CheckpointsPane(LineView):
         super().__init__(id=id)
         self._clock = clock
         self._rows: list[Row] = []
+        self._is_dated = False
 
-    def show(self, view: RunView) -> None:
+    def show(self, view: RunView, *, is_dated: bool = False) -> None:
         """Show this view's checkpoints as of now; the cursor stays with its row."""
+        self._is_dated = is_dated
         here = _file_name(self._rows[self.cursor]) if self.cursor else ""
         self._rows = merged_rows(view)
         names = (index for index, row in enumerate(self._rows) if _file_name(row) == here)
@@ -145,7 +148,8 @@ class CheckpointsPane(LineView):
             self.show_lines(1, lambda _: Content.styled("no checkpoint yet", DIM))
             return
         width, now = self.line_width, self._clock()
-        columns = _filled(columns_within(_COLUMNS, width), width)
+        wanted = _dated(_COLUMNS) if self._is_dated else _COLUMNS
+        columns = _filled(columns_within(wanted, width), width)
         self.show_lines(len(self._rows) + 1, lambda index: self._line_at(index, columns, now))
 
     def _line_at(self, index: int, columns: Columns, now: float) -> Content:
@@ -197,6 +201,10 @@ def _title(view: RunView) -> str:
     return f"{_TITLE}: {count:,}, {formatting.size(view.checkpoint_bytes)}"
 
 
+def _dated(columns: Columns) -> Columns:
+    return tuple(("written", _DATE_CELLS) if name == "age" else (name, n) for name, n in columns)
+
+
 def _row_content(row: CheckpointRow, columns: Columns, now: float) -> Content:
     audit = row.audit
     score = audit.score if audit else None
@@ -205,6 +213,7 @@ def _row_content(row: CheckpointRow, columns: Columns, now: float) -> Content:
         "score": (formatting.score(score), score_style(score) if score is not None else DIM),
         "val_loss": (formatting.loss(audit.val_loss if audit else None), "" if audit else DIM),
         "age": (formatting.age(now - row.modified), DIM),
+        "written": (formatting.date(row.modified, now), DIM),
         "size": (formatting.size(row.n_bytes), DIM),
         "  cause": (foreign(row.cause), DIM if row.cause == "cadence" else ACCENT),
     }

@@ -11,7 +11,7 @@ from textual.visual import Visual
 from textual.widget import Widget
 
 from console.ui.theme import DIM
-from console.ui.widgets.header_lines import Room, header_lines
+from console.ui.widgets.header_lines import Room, Times, header_lines
 from console.view.run_view import RunView
 
 _PADDING_CELLS = 2
@@ -36,11 +36,24 @@ class Header(Widget):
         self._clock = clock
         self._lines: list[Content] = [Content.styled("reading the run …", DIM)]
 
-    def show(self, view: RunView, *, hint: str = "") -> None:
-        """Show this view as of now, in the terminal's present size."""
+    def show(
+        self,
+        view: RunView,
+        *,
+        hint: str = "",
+        is_dated: bool = False,
+        n_alarms: int = 0,
+        away: str = "",
+    ) -> None:
+        """Show this view as of now, in the terminal's present size.
+
+        `n_alarms`: how many nobody has acknowledged; `away`: what happened meanwhile.
+        """
         width, height = self.app.size
         room = Room(width=max(width - _PADDING_CELLS, 1), height=height)
-        old, self._lines = self._lines, header_lines(view, room, self._clock(), hint=hint)
+        times = Times(now=self._clock(), is_dated=is_dated)
+        old = self._lines
+        self._lines = header_lines(view, room, times, hint=hint, n_alarms=n_alarms, away=away)
         if len(old) != len(self._lines):
             self.refresh(layout=True)
             return

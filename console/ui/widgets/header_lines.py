@@ -28,14 +28,41 @@ class Room:
         return max(2, min(9, self.height // 2 - 1))
 
 
-def header_lines(view: RunView, room: Room, now: float, *, hint: str = "") -> list[Content]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """How times are shown."""
+
+    now: float
+    """The wall clock, seconds."""
+    is_dated: bool = False
+    """As dates, not as ages and time left."""
+
+    def was(self, t: float) -> str:
+        """`7 min ago`, `Jun  4 22:40`."""
+        return formatting.when(t, self.now, is_dated=self.is_dated)
+
+    def comes_in(self, seconds: float) -> str:
+        """The date of what comes."""
+        return formatting.coming(self.now + seconds, self.now)
+
+
+def header_lines(
+    view: RunView,
+    room: Room,
+    times: Times,
+    *,
+    hint: str = "",
+    n_alarms: int = 0,
+    away: str = "",
+) -> list[Content]:
     """State, progress, numbers, then alarms and notes as far as there is room.
 
-    `hint` follows the state: `read-only`, what to press next. `now` is the wall clock, seconds.
+    `hint` follows the state: `read-only`, what to press next. `n_alarms`: how many nobody has
+    acknowledged. `away`: what happened since the operator looked last.
     """
-    lines = [*_state_lines(view, room.width, hint), *_outlook_lines(view, room.width)]
-    below = [_progress_line(view, room.width), _numbers_line(view, room.width, now)]
-    alarms = _alarm_lines(view, room.width)
+    lines = [*_state_lines(view, room.width, hint, n_alarms), *_outlook_lines(view, room.width)]
+    below = [_progress_line(view, room.width, times), _numbers_line(view, room.width, times)]
+    alarms = [*_away_lines(away, room.width), *_alarm_lines(view, room.width)]
     notes = [_note_line(view, room.width)] if view.notes and room.height >= 30 else []
     shown = lines + below + alarms + notes
     if len(shown) > room.lines:
@@ -52,11 +79,13 @@ def state_content(view: RunView) -> Content:
     return Content.styled(f" {text} " if is_block else text, STATE_STYLES[severity])
 
 
-def _state_lines(view: RunView, width: int, hint: str) -> list[Content]:
+def _state_lines(view: RunView, width: int, hint: str, n_alarms: int) -> list[Content]:
     name = Content.styled(foreign(view.name), "bold")
     state = state_content(view)
     detail = foreign(view.status.detail)
+    waiting = f"! {formatting.count(n_alarms, 'alarm')}" if n_alarms else ""
     aside = [
+        Piece(content=Content.styled(waiting, RED), rank=2),
         Piece(content=Content.styled(foreign(hint), ACCENT), rank=3),
         Piece(content=_attempt(view), rank=9),
     ]
@@ -90,19 +119,19 @@ def _attempt(view: RunView) -> Content:
     return Content.styled(" · ".join(words), DIM)
 
 
-def _progress_line(view: RunView, width: int) -> Content:
+def _progress_line(view: RunView, width: int, times: Times) -> Content:
     total = view.total_steps
     step = formatting.steps(view.step)
     if not total:
         counted = _labelled("step", step)
-        return line([Piece(content=counted, rank=0), *_replay(view), *_pace(view)], width)
+        return line([Piece(content=counted, rank=0), *_replay(view), *_pace(view, times)], width)
     fraction = view.step / total
     counted = Content.assemble((step, "bold"), (f" / {formatting.steps(total)}", DIM))
     pieces = [
         Piece(content=counted, rank=0),
         Piece(content=Content(formatting.percent(fraction, 1)), rank=4),
         *_replay(view),
-        *_pace(view),
+        *_pace(view, times),
     ]
     text = line(pieces, width)
     cells = min(width - text.cell_length - 3, _WIDEST_BAR)
@@ -120,48 +149,51 @@ def _replay(view: RunView) -> list[Piece]:
     return [Piece(content=Content.styled(words, ACCENT), rank=2)]
 
 
-def _pace(view: RunView) -> list[Piece]:
+def _pace(view: RunView, times: Times) -> list[Piece]:
     pieces = []
     if view.steps_per_minute is not None:
         pieces.append(Piece(content=Content(formatting.rate(view.steps_per_minute)), rank=6))
     if view.eta_seconds is not None:
-        eta = formatting.duration(view.eta_seconds)
+        left, day = formatting.duration(view.eta_seconds), times.comes_in(view.eta_seconds)
+        eta = day if times.is_dated else left
         pieces.append(Piece(content=_labelled("ETA", eta), rank=3))
+        if not times.is_dated:
+            pieces.append(Piece(content=Content.styled(day, DIM), rank=7))
     return pieces
 
 
-def _numbers_line(view: RunView, width: int, now: float) -> Content:
+def _numbers_line(view: RunView, width: int, times: Times) -> Content:
     """In full where there is room, else in short, else without what matters least."""
-    in_full = _numbers(view, now, is_short=False)
+    in_full = _numbers(view, times, is_short=False)
     if line_width(in_full) <= width:
         return line(in_full, width)
-    return line(_numbers(view, now, is_short=True), width, gap=2)
+    return line(_numbers(view, times, is_short=True), width, gap=2)
 
 
-def _numbers(view: RunView, now: float, *, is_short: bool) -> list[Piece]:
+def _numbers(view: RunView, times: Times, *, is_short: bool) -> list[Piece]:
     last = view.last
     loss = formatting.loss(last.loss, last.nonfinite) if last else formatting.UNKNOWN
     return [
         Piece(content=_labelled("loss", loss, RED if last and last.nonfinite else ""), rank=0),
         Piece(content=_labelled("EMA", formatting.loss(last.ema if last else None)), rank=4),
-        Piece(content=_checkpoint(view, now, is_short=is_short), rank=2),
-        Piece(content=_disk(view, is_short=is_short), rank=1 if _disk_style(view) else 3),
+        Piece(content=_checkpoint(view, times, is_short=is_short), rank=2),
+        Piece(content=_disk(view, times, is_short=is_short), rank=1 if _disk_style(view) else 3),
     ]
 
 
-def _checkpoint(view: RunView, now: float, *, is_short: bool) -> Content:
+def _checkpoint(view: RunView, times: Times, *, is_short: bool) -> Content:
     request = view.request
     if request is not None and request.stage is RequestStage.REQUESTED:
         return Content.styled(f"◆ {foreign(request.message)}", ACCENT)
     newest = view.newest
     if newest is None:
         return Content.styled("no checkpoint yet", DIM)
-    age = formatting.age(now - newest.modified)
+    written = times.was(newest.modified)
     label = "saved" if is_short else "checkpoint"
-    return _labelled(label, f"{formatting.steps(newest.step)}, {age} ago")
+    return _labelled(label, f"{formatting.steps(newest.step)}, {written}")
 
 
-def _disk(view: RunView, *, is_short: bool) -> Content:
+def _disk(view: RunView, times: Times, *, is_short: bool) -> Content:
     if view.free_bytes is None:
         return Content.styled("disk unknown", DIM)
     style = _disk_style(view)
@@ -169,8 +201,11 @@ def _disk(view: RunView, *, is_short: bool) -> Content:
     if view.room.is_short_of_inodes:
         text = formatting.count(view.room.free_inodes, "file") + (" free" * (not is_short))
     if view.full_in_seconds is not None:
-        left = formatting.duration(view.full_in_seconds)
-        text += f", {left} left" if is_short else f", full in {left}"
+        left, day = formatting.duration(view.full_in_seconds), times.comes_in(view.full_in_seconds)
+        if times.is_dated:
+            text += f", full {day}"
+        else:
+            text += f", {left} left" if is_short else f", full in {left}"
     return _labelled("disk", f" {text} " if style else text, style)
 
 
@@ -189,6 +224,12 @@ def _alarm_lines(view: RunView, width: int) -> list[Content]:
     if len(shown) < len(view.alarms):
         lines.append(Content.styled(f"✖ and {len(view.alarms) - len(shown)} more alarms", RED))
     return [each.truncate(width, ellipsis=True) for each in lines]
+
+
+def _away_lines(away: str, width: int) -> list[Content]:
+    """What happened meanwhile: longer than a small terminal is wide, so up to two lines."""
+    wrapped = Content.styled(foreign(away), ACCENT).wrap(max(width, 1)) if away else []
+    return [line.truncate(width, ellipsis=True) for line in wrapped[:2]]
 
 
 def _note_line(view: RunView, width: int) -> Content:

@@ -112,3 +112,19 @@ def test_series_equals_a_dictionary_whatever_the_order(
     assert view.step.tolist() == sorted(expected)
     wanted = [expected[step] for step in sorted(expected)]
     assert np.array_equal(view.loss, wanted, equal_nan=True)
+
+
+def test_time_finds_the_first_record_at_or_after_it_though_a_clock_was_set_back() -> None:
+    series = Series()
+    times = [float("nan"), 10.0, 20.0, 15.0, float("nan"), 30.0]
+    series.append_many(range(1, 7), [1.0] * 6, [1.0] * 6, t=times)
+    view = series.view()
+    found = view.at_times([5.0, 10.0, 11.0, 16.0, 21.0, 30.0, 99.0])
+    assert found == [1, 1, 2, 2, 5, 5, 5]
+
+
+def test_time_of_a_history_without_times_is_not_found() -> None:
+    series = Series()
+    assert series.view().at_times([1.0]) == []
+    series.append_many([1, 2], [1.0, 1.0], [1.0, 1.0])
+    assert series.view().at_times([1.0]) == []

@@ -456,7 +456,7 @@ def test_a_trainer_that_can_write_no_file_any_more_is_ill_by_its_files_alone(
     clock.wall = record(31)["t"]
     overdue, stale = Follower(run, clock=clock.both()).look().alarms
     assert overdue == "checkpoint overdue: none yet, and one is due every 20 steps"
-    assert stale.startswith(".state.json is 3 min older than the newest step")
+    assert stale.startswith(".state.json can't be written: it is 3 min older than the newest step")
 
 
 def test_a_failed_save_is_an_alarm_within_a_look(
@@ -464,3 +464,14 @@ def test_a_failed_save_is_an_alarm_within_a_look(
 ) -> None:
     held(last_save=Save(step=100, ok=False, error="No space left on device"))
     assert follower.look().alarms == ("checkpoint of step 100 not saved: No space left on device",)
+
+
+def test_events_are_there_once_the_whole_history_was_shown(
+    run: RunDirectory, follower: Follower, losses: RecordArray
+) -> None:
+    losses.append(record(1))
+    losses.append(record(2, attempt=2))
+    assert follower.look().events == ()
+    events = follower.look().events
+    assert [(event.step, event.text) for event in events] == [(2, "start 2")]
+    assert follower.look().events is events

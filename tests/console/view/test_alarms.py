@@ -114,7 +114,7 @@ def test_a_checkpoint_is_overdue_beyond_one_and_a_half_cadences() -> None:
 def test_a_state_file_that_stays_behind_the_history_is_an_alarm() -> None:
     assert alarms(progress=replace(PROGRESS, state_behind_seconds=30)) == ()
     (alarm,) = alarms(progress=replace(PROGRESS, state_behind_seconds=200))
-    assert alarm.startswith(".state.json is 3 min older than the newest step: the trainer can't")
+    assert alarm.startswith(".state.json can't be written: it is 3 min older than the newest step")
     slow = replace(PROGRESS, state_behind_seconds=200, step_seconds=70)
     assert alarms(progress=slow) == ()
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from console.follow.attendance import Attendance
 from console.follow.follower import Follower, reasons_to_look
 from console.fork.branches import Branches
 from console.operations.operations import Operations
@@ -36,7 +37,7 @@ async def _watch(run: RunDirectory, keys: Sequence[str]) -> int:
     operations = Operations(run)
     follower = Follower(run, operations)
     app = WatchedApp(
-        follower,
+        Attendance(follower),
         operations,
         WizardFiles(PivotDriver(operations), Path.cwd()),
         Branches(run),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from console.ui.theme import AMBER, RED, RED_BLOCK
-from console.ui.widgets.header_lines import Room, header_lines
+from console.ui.widgets.header_lines import Room, Times, header_lines
 from console.view.run_view import LossPoint, Request, RequestStage, RunView, Severity, Status
 from tests.console import fixed_run
 from trainer.rundir.state import Replay
@@ -14,11 +14,11 @@ WIDE, NARROW = Room(width=158, height=45), Room(width=78, height=24)
 
 
 def text_of(view: RunView, room: Room = WIDE, now: float = fixed_run.NOW) -> str:
-    return "\n".join(line.plain for line in header_lines(view, room, now))
+    return "\n".join(line.plain for line in header_lines(view, room, Times(now=now)))
 
 
 def styles_of(view: RunView) -> set[str]:
-    lines = header_lines(view, WIDE, fixed_run.NOW)
+    lines = header_lines(view, WIDE, Times(now=fixed_run.NOW))
     return {str(span.style) for line in lines for span in line.spans}
 
 
@@ -45,7 +45,7 @@ def test_each_severity_has_a_glyph_beside_its_colour(
 
 def test_why_a_run_failed_stands_whole_though_it_takes_lines_of_its_own() -> None:
     why = "loss not finite at step 12,345 (arm books); last good checkpoint step 12,300"
-    lines = header_lines(view_with("failed", why, Severity.BAD), NARROW, fixed_run.NOW)
+    lines = header_lines(view_with("failed", why, Severity.BAD), NARROW, Times(now=fixed_run.NOW))
     assert " ".join(line.plain.strip() for line in lines[1:3]).startswith(why)
 
 
@@ -55,7 +55,9 @@ def test_no_line_is_wider_than_the_terminal() -> None:
     )
     for width in range(1, 160):
         room = Room(width=width, height=40)
-        assert all(line.cell_length <= width for line in header_lines(view, room, fixed_run.NOW))
+        assert all(
+            line.cell_length <= width for line in header_lines(view, room, Times(now=fixed_run.NOW))
+        )
 
 
 def test_the_smallest_terminal_still_says_state_and_step() -> None:
@@ -148,3 +150,13 @@ def test_what_comes_after_a_crash_stands_below_the_longest_reason() -> None:
     view = replace(view, status=replace(view.status, outlook=outlook))
     for room in (WIDE, NARROW):
         assert outlook in text_of(view, room).splitlines()
+
+
+def test_the_end_is_told_with_its_day_and_with_dates_by_that_alone() -> None:
+    view = fixed_run.fixed_view(3)
+    aged = header_lines(view, WIDE, Times(now=fixed_run.NOW))
+    dated = header_lines(view, WIDE, Times(now=fixed_run.NOW, is_dated=True))
+    assert "ETA 9 d 23 h   Jun 7" in aged[1].plain
+    assert "ETA Jun 7" in dated[1].plain
+    assert "full in 4 d 4 h" in aged[2].plain
+    assert "full Tue 01:14" in dated[2].plain
