@@ -196,10 +196,12 @@ class Follower:
             self._checkpoints.join(self._audits.by_checkpoint, save)
 
     def _look_ahead(self) -> None:
+        if not self._is_complete:
+            return  # it would be asked again with the steps a moment later
         self._next_start.look(
             self._clock.monotonic(),
             inventory=self._checkpoints.inventory,
-            steps=self.series.view().step if self._is_complete else None,
+            steps=self.series.view().step,
             is_foreign=bool(self._operations.command),
         )
 
