@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from console.chart.series import Series, SeriesView
+from console.view.machine import Machine
 from console.view.run_view import RunView
 
 
@@ -13,6 +14,7 @@ class Follower(Protocol):
     @property
     def series(self) -> Series: ...
     def look(self) -> RunView: ...
+    def look_at_machine(self) -> Machine: ...
 
 
 @dataclass(frozen=True, slots=True)
