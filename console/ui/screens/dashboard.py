@@ -24,9 +24,11 @@ from console.ui.widgets.header import Header
 from console.ui.widgets.key_line import KeyLine
 from console.ui.widgets.log_tail import LogPane
 from console.ui.widgets.loss_chart import LossChart
+from console.ui.widgets.machine import MachineStrip
 from console.ui.widgets.samples import SamplesPane
 from console.ui.widgets.tabs import PaneTabs
 from console.view.glance import Glance
+from console.view.machine import Machine
 from console.view.run_view import RunView, Severity
 
 PANES = ("loss", "samples", "bandit", "checkpoints", "log")
@@ -72,10 +74,12 @@ class Dashboard(Screen[None]):
         self._offers = offers
         self._is_read_only = is_read_only
         self._glance: Glance | None = None
+        self._machine: Machine | None = None
         self._feed = ChartFeed()
 
     def compose(self) -> ComposeResult:
         yield Header(clock=self._clock)
+        yield MachineStrip()
         yield PaneTabs(PANES)
         with Container(id="panes"):
             chart = LossChart(id="loss")
@@ -90,6 +94,7 @@ class Dashboard(Screen[None]):
     def on_mount(self) -> None:
         self.watch(self.app, "glance", self._show)
         self.watch(self.app, "minute", self._show_ages, init=False)
+        self.watch(self.app, "machine", self._show_machine)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Zoom where there is room for all panes."""
@@ -98,6 +103,7 @@ class Dashboard(Screen[None]):
     def on_resize(self) -> None:
         self.refresh_bindings()
         self._show_ages()
+        self._show_machine(self._machine)
         self.query_one(PaneTabs).show(self.chosen, self.size.width)
 
     def watch_chosen(self) -> None:
@@ -154,6 +160,11 @@ class Dashboard(Screen[None]):
         self.query_one(SamplesPane).show(view)
         self.query_one(BanditPane).show(view)
         self.query_one(LogPane).show(view)
+
+    def _show_machine(self, machine: Machine | None) -> None:
+        self._machine = machine
+        if machine is not None:
+            self.query_one(MachineStrip).show(machine)
 
     def _show_ages(self) -> None:
         """Draw what also depends on the time of day."""
