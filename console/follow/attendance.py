@@ -20,6 +20,7 @@ from console.view.alarm_book import (
 )
 from console.view.away import away_words, seen
 from console.view.glance import Follower, Glance
+from console.view.machine import Machine
 from console.view.run_view import RunView
 
 _KEEP_SECONDS = 60.0
@@ -52,6 +53,10 @@ class Attendance:
         with self._lock:
             remembered = self._remember(view, series)
             return Glance(view, series, alarms=remembered.alarms, away=self._away)
+
+    def look_at_machine(self) -> Machine:
+        """The machine's load at this moment."""
+        return self._follower.look_at_machine()
 
     def acknowledge(self, alarms: Sequence[Alarm]) -> None:
         """Take note of these, and write it down."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from console import formatting
 from console.chart.series import Series
 from console.follow.idle_watch import IdleWatch
+from console.follow.machine_watch import MachineWatch, Tenant, measure
 from console.follow.read_ahead import ReadAhead
 from console.follow.watch import wakes
 from console.operations.checkpoint_requests import Seen
@@ -25,6 +26,7 @@ from console.view.events import EventBook
 from console.view.fork_marks import ForkBook
 from console.view.log_tail import LogTail
 from console.view.loss_history import History
+from console.view.machine import Machine
 from console.view.next_start import NextStartBook
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.view.pivots import PivotBook
@@ -89,6 +91,8 @@ class Follower:
         self._events = EventBook(run)
         self._next_start = NextStartBook(run)
         self._idle = IdleWatch()
+        self._machine = MachineWatch()
+        self._tenant = Tenant()
         self._last: RunView | None = None
         self.doubt_seconds = 0.0
         """How long to look on until a stall is known and no guess by a clock that may be another's
@@ -126,7 +130,22 @@ class Follower:
         notes = (self.opening_note, self.watching_note, self._pivots.warning)
         view = reduce(replace(facts, notes=self._notes(*notes, *self._next_start.notes)))
         self._last = replace(view, request=self._operations.requests.look(_seen(view, state)))
+        memory = state.memory if state is not None and facts.is_state_current else None
+        peak = memory.peak_bytes or None if memory is not None else None
+        self._tenant = Tenant(presence=presence, told_peak_bytes=peak, room=view.room)
         return self._last
+
+    def look_at_machine(self) -> Machine:
+        """The machine that the run is on, as it was two seconds ago at most; of a run that is
+        trained on another machine, only the disk; nothing while a long history is read.
+        """
+        if not self._is_complete:
+            return Machine()  # the library for GPUs takes 60 ms to load, and holds the interpreter
+        return self._machine.look(self._clock.monotonic(), self._tenant)
+
+    def measure_machine(self) -> Machine:
+        """The same as one exact sample, of the last look's trainer; takes 0.2 s."""
+        return measure(self._tenant)
 
     def _lost_view(self, lost: str) -> RunView:
         """What was known last of the directory; what is under its name now is not read."""
@@ -199,10 +218,12 @@ class Follower:
             self._checkpoints.join(self._audits.by_checkpoint, save)
 
     def _look_ahead(self) -> None:
+        if not self._is_complete:
+            return  # it would be asked again with the steps a moment later
         self._next_start.look(
             self._clock.monotonic(),
             inventory=self._checkpoints.inventory,
-            steps=self.series.view().step if self._is_complete else None,
+            steps=self.series.view().step,
             is_foreign=bool(self._operations.command),
         )
 

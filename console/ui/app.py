@@ -26,7 +26,8 @@ from console.ui.screens.quit_dialog import QuitDialog
 from console.ui.screens.thin_dialog import ThinDialog
 from console.ui.steering import SteeringApp
 from console.ui.theme import TERMINAL
-from console.view.glance import Watcher
+from console.view.glance import Glance, Watcher
+from console.view.machine import Machine
 from console.view.run_view import Request, RequestStage, RunView
 from trainer.rundir.checkpoints.retention import Plan
 
@@ -41,6 +42,9 @@ class ConsoleApp(SteeringApp):
     ALLOW_SELECT = False
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.EVERYWHERE)
+
+    machine: var[Machine | None] = var(None)
+    """As it is shown: changes only by what a person would mind."""
 
     minute: var[int] = var(0)
     """The wall clock's minute: what is drawn from ages changes with it, not more often."""
@@ -121,13 +125,17 @@ class ConsoleApp(SteeringApp):
     async def _look(self) -> None:
         async with self._looking:
             try:
-                glance = await asyncio.to_thread(self._watcher.look)
+                glance, machine = await asyncio.to_thread(self._glance_at_run)
             except Exception as error:  # noqa: BLE001 - this edge shows whatever went wrong
                 self.post_message(RunUnreadable(f"{type(error).__name__}: {error}"))
                 return
         if glance != self.glance:
             self.post_message(RunChanged(glance))
+        self.machine = machine
         self.minute = int(self._clock.wall() // 60)
+
+    def _glance_at_run(self) -> tuple[Glance, Machine]:
+        return self._watcher.look(), self._watcher.look_at_machine()
 
     def _is_terminal_gone(self) -> bool:
         return not self.is_headless and terminal.is_gone(0)

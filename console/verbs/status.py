@@ -8,6 +8,8 @@ from console import formatting
 from console.follow.follower import Follower
 from console.verbs.verb import HEALTHY, NEEDS_ATTENTION, NOT_RUNNING, Verb, print_json
 from console.verbs.waiting import POLL_SECONDS, look_at_all
+from console.view.gpu import Gpu
+from console.view.machine import Machine
 from console.view.run_view import CheckpointRow, RunView, Severity
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, shown
@@ -49,6 +51,50 @@ def as_json(view: RunView) -> dict[str, Any]:
         },
         "disk": {"free_bytes": view.free_bytes, "full_in_seconds": view.full_in_seconds},
         "alarms": list(view.alarms),
+    }
+
+
+def machine_json(machine: Machine) -> dict[str, Any]:
+    """One sample; `None` is unknown."""
+    trainer = machine.trainer
+    return {
+        "trainer_host": machine.trainer_host or None,
+        "gpus": [_gpu_json(gpu) for gpu in machine.gpus.rows],
+        "gpus_unknown": machine.gpus.word or None,
+        "cpu": machine.cpu_share,
+        "ram": {"used_bytes": machine.ram_used_bytes, "total_bytes": machine.ram_bytes},
+        "trainer": None
+        if trainer is None
+        else {
+            "rss_bytes": trainer.rss_bytes,
+            "peak_rss_bytes": trainer.peak_bytes,
+            "written_bytes_per_second": trainer.write_rate,
+        },
+        "disk": {
+            "free_bytes": machine.room.free_bytes,
+            "free_inodes": machine.room.free_inodes,
+        },
+    }
+
+
+def _gpu_json(gpu: Gpu) -> dict[str, Any]:
+    return {
+        "index": gpu.index,
+        "name": gpu.name or None,
+        "utilisation": gpu.busy,
+        "memory": {
+            "used_bytes": gpu.used_bytes,
+            "total_bytes": gpu.total_bytes,
+            "trainer_bytes": gpu.trainer_bytes,
+        },
+        "is_trainers": gpu.is_trainers,
+        "celsius": gpu.celsius,
+        "watts": gpu.watts,
+        "max_watts": gpu.most_watts,
+        "slowed_by": None if gpu.slowed_by is None else list(gpu.slowed_by),
+        "ecc": {"corrected": gpu.ecc_corrected, "uncorrected": gpu.ecc_uncorrected},
+        "xid": gpu.xid,
+        "fault": gpu.word or None,
     }
 
 
@@ -136,9 +182,10 @@ def _look_twice(follower: Follower) -> RunView:
 
 def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
     """Print how the run is; exit 0 healthy, 1 needs attention, 3 not running."""
-    view = _look_twice(Follower(run))
+    follower = Follower(run)
+    view = _look_twice(follower)
     if arguments.json:
-        print_json(as_json(view))
+        print_json({**as_json(view), "machine": machine_json(follower.measure_machine())})
     else:
         print(as_text(view))
     return exit_code_of(view)

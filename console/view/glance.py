@@ -6,6 +6,7 @@ from typing import Protocol
 
 from console.chart.series import Series, SeriesView
 from console.view.alarm_book import Alarm
+from console.view.machine import Machine
 from console.view.run_view import RunView
 
 
@@ -15,6 +16,7 @@ class Follower(Protocol):
     @property
     def series(self) -> Series: ...
     def look(self) -> RunView: ...
+    def look_at_machine(self) -> Machine: ...
 
 
 class Watcher(Protocol):
@@ -23,6 +25,7 @@ class Watcher(Protocol):
     @property
     def problem(self) -> str: ...
     def look(self) -> "Glance": ...
+    def look_at_machine(self) -> Machine: ...
     def acknowledge(self, alarms: Sequence[Alarm]) -> None: ...
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from console.chart.series import Series
 from console.view.disk_forecast import Room
 from console.view.glance import Glance
+from console.view.gpu import Gpu, Gpus
+from console.view.machine import Machine, Process
 from console.view.run_view import (
     ArmRow,
     Audit,
@@ -128,6 +130,34 @@ def fixed_series() -> Series:
 def fixed_glance() -> Glance:
     """View and history together."""
     return Glance(fixed_view(), fixed_series().view())
+
+
+def fixed_machine() -> Machine:
+    """One card at full work, on a machine of 16 processors."""
+    gpu = Gpu(
+        index=0,
+        name="NVIDIA H100 80GB HBM3",
+        busy=0.98,
+        used_bytes=62_100_000_000,
+        total_bytes=85_520_000_000,
+        celsius=71,
+        watts=412.0,
+        most_watts=700.0,
+        slowed_by=(),
+        ecc_corrected=0,
+        ecc_uncorrected=0,
+        is_trainers=True,
+        trainer_bytes=61_400_000_000,
+    )
+    return Machine(
+        gpus=Gpus(rows=(gpu,)),
+        cpu_share=0.12,
+        ram_used_bytes=31_000_000_000,
+        ram_bytes=135_000_000_000,
+        trainer=Process(rss_bytes=3_210_000_000, peak_bytes=4_120_000_000, write_rate=14_400_000.0),
+        room=Room(free_bytes=612_000_000_000, free_inodes=31_200_000),
+        recent=tuple(level / 7 for level in (7, 7, 6, 7, 7, 2, 7, 7, 7, 6, 7, 7)),
+    )
 
 
 def stopping_view() -> RunView:

@@ -19,6 +19,7 @@ from console.fork.branches import Branches
 from console.pivot.wizard_files import WizardFiles
 from console.ui.app import ConsoleApp
 from console.ui.input_guard import QUIET_SECONDS
+from console.view.machine import Machine
 from console.view.run_view import RunView
 from tests.console import fixed_run
 from tests.console.scripted_pivots import ScriptedPivots
@@ -33,6 +34,7 @@ class ScriptedFollower:
     def __init__(self, view: RunView, series: Series | None = None) -> None:
         self.view = view
         self.series = series or Series()
+        self.machine = fixed_run.fixed_machine()
         self.looks = 0
         self.error: Exception | None = None
 
@@ -41,6 +43,9 @@ class ScriptedFollower:
         if self.error is not None:
             raise self.error
         return self.view
+
+    def look_at_machine(self) -> Machine:
+        return self.machine
 
 
 @dataclass

@@ -27,10 +27,12 @@ from console.ui.widgets.header import Header
 from console.ui.widgets.key_line import KeyLine
 from console.ui.widgets.log_tail import LogPane
 from console.ui.widgets.loss_chart import LossChart
+from console.ui.widgets.machine import MachineStrip
 from console.ui.widgets.samples import SamplesPane
 from console.ui.widgets.tabs import PaneTabs
 from console.view.alarm_book import unacknowledged
 from console.view.glance import Glance
+from console.view.machine import Machine
 from console.view.run_view import RunView, Severity
 
 _NEWCOMER_SECONDS = 120.0
@@ -77,6 +79,7 @@ class Dashboard(Screen[None]):
         self._offers = offers
         self._is_read_only = is_read_only
         self._glance: Glance | None = None
+        self._machine: Machine | None = None
         self._feed = ChartFeed()
         self._is_dated = False
         self._is_new_here = True
@@ -84,6 +87,7 @@ class Dashboard(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Header(clock=self._clock)
+        yield MachineStrip()
         yield PaneTabs(PANES)
         with Container(id="panes"):
             chart = LossChart(id="loss")
@@ -101,6 +105,7 @@ class Dashboard(Screen[None]):
         self.watch(self.app, "has_key", self.settle_in, init=False)
         self.set_timer(_NEWCOMER_SECONDS, self.settle_in)
         self.watch(self.app, "is_dated", self._show_dated, init=False)
+        self.watch(self.app, "machine", self._show_machine)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Zoom where there is room for all panes."""
@@ -109,6 +114,7 @@ class Dashboard(Screen[None]):
     def on_resize(self) -> None:
         self.refresh_bindings()
         self._show_ages()
+        self._show_machine(self._machine)
         self.query_one(PaneTabs).show(self.chosen, self.size.width)
 
     def watch_chosen(self) -> None:
@@ -192,6 +198,11 @@ class Dashboard(Screen[None]):
     def _show_dated(self, is_dated: bool) -> None:
         self._is_dated = is_dated
         self._show_ages()
+
+    def _show_machine(self, machine: Machine | None) -> None:
+        self._machine = machine
+        if machine is not None:
+            self.query_one(MachineStrip).show(machine)
 
     def _show_ages(self) -> None:
         """Draw what also depends on the time of day."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from console.follow.follower import Clock, Follower, reasons_to_look
 from console.operations.operations import Operations
+from console.view.machine import Machine
 from console.view.run_view import Audit, RequestStage, RunView, Severity
 from tests.console.conftest import Start
 from tests.waiting import wait_for
@@ -133,6 +134,41 @@ def test_pace_and_eta_follow_from_the_records_while_it_runs(
     view = follower.look()
     assert view.status.word == "failed"
     assert (view.steps_per_minute, view.eta_seconds) == (None, None)
+
+
+def test_the_machine_is_that_of_the_trainer_that_holds_the_run_or_only_its_name(
+    follower: Follower, run: RunDirectory, held: Callable[..., None], clock: TestClock
+) -> None:
+    held(step=1)
+    follower.look()
+    machine = follower.look_at_machine()
+    assert machine.trainer is not None
+    assert machine.trainer.rss_bytes
+    assert machine.room.free_bytes == follower.look().free_bytes
+    run.lock.write_bytes(orjson.dumps(orjson.loads(run.lock.read_bytes()) | {"host": "node-7"}))
+    follower.look()
+    assert follower.look_at_machine().trainer_host == "node-7"
+    held.lock.release()  # type: ignore[attr-defined]
+    clock.pass_seconds(2)
+    follower.look()
+    machine = follower.look_at_machine()
+    assert (machine.trainer_host, machine.trainer) == ("", None)
+
+
+def test_the_machine_is_not_looked_at_while_a_long_history_is_read(
+    run: RunDirectory, losses: RecordArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.view.cached_file.CHUNK_BYTES", 500)
+    monkeypatch.setattr("console.follow.follower._LOOK_SECONDS", 0.0)
+    for step in range(1, 21):
+        losses.append(record(step))
+    follower = Follower(run)
+    n_looks = 0
+    while not follower.look().is_complete:
+        n_looks += 1
+        assert follower.look_at_machine() == Machine()
+    assert n_looks > 1
+    assert follower.look_at_machine().ram_bytes
 
 
 def test_a_foreign_clock_makes_no_stall_and_hides_none(

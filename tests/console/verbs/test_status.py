@@ -6,9 +6,14 @@ from pathlib import Path
 import orjson
 import pytest
 
-from console.verbs.status import as_json, as_text, exit_code_of
+from console.cli import main
+from console.verbs.status import as_json, as_text, exit_code_of, machine_json
 from console.view.disk_forecast import Room
+from console.view.machine import Machine
 from console.view.run_view import Audit, CheckpointRow, LossPoint, RunView, Severity, Status
+from tests.console.conftest import Start
+from tests.console.fixed_run import fixed_machine
+from trainer.rundir.layout import RunDirectory
 from trainer.rundir.state import ENDED, Replay
 
 TRAINING = Status(word="training")
@@ -119,3 +124,41 @@ def test_exit_codes(view: RunView, code: int) -> None:
 def test_json_spells_out_what_is_no_utf8_in_the_runs_name() -> None:
     document = as_json(replace(VIEW, name="\udcff"))
     assert orjson.loads(orjson.dumps(document))["run"] == "\\xff"
+
+
+def test_the_machine_in_json_has_one_sample_of_everything() -> None:
+    told = machine_json(fixed_machine())
+    orjson.dumps(told)
+    (gpu,) = told["gpus"]
+    assert (gpu["utilisation"], gpu["celsius"], gpu["is_trainers"]) == (0.98, 71, True)
+    assert gpu["memory"]["used_bytes"] == 62_100_000_000
+    assert (gpu["slowed_by"], gpu["xid"], gpu["fault"]) == ([], None, None)
+    assert told["trainer"]["peak_rss_bytes"] == 4_120_000_000
+    assert told["disk"] == {"free_bytes": 612_000_000_000, "free_inodes": 31_200_000}
+    assert (told["cpu"], told["gpus_unknown"]) == (0.12, None)
+
+
+def test_what_is_unknown_of_the_machine_is_null() -> None:
+    told = machine_json(Machine(trainer_host="gpu7"))
+    assert told == {
+        "trainer_host": "gpu7",
+        "gpus": [],
+        "gpus_unknown": None,
+        "cpu": None,
+        "ram": {"used_bytes": None, "total_bytes": None},
+        "trainer": None,
+        "disk": {"free_bytes": None, "free_inodes": None},
+    }
+
+
+def test_status_measures_the_machine_under_a_living_trainer(
+    run: RunDirectory, start: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trainer = start()
+    main(["status", "--json", str(run.path)])
+    told = orjson.loads(capsys.readouterr().out)
+    machine = told["machine"]
+    assert told["pid"] == trainer.pid
+    assert machine["trainer"]["rss_bytes"] > 0
+    assert machine["ram"]["used_bytes"] > 0
+    assert bool(machine["gpus"]) != bool(machine["gpus_unknown"])
