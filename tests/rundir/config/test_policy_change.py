@@ -170,3 +170,18 @@ def test_a_policy_file_of_2_gb_is_refused_before_it_is_read(tmp_path: Path) -> N
     os.truncate(path, 2 << 30)
     with pytest.raises(SettingsError, match=r"policy\.toml: can't be read: .*2,147,483,648 bytes"):
         load_policy_file(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("a = " + "[" * 5000, "not valid TOML"),
+        ("\ufeff[policy.a]\ncap = 1\n", "byte order mark"),
+        ("\x1b = 1", "not valid TOML"),
+    ],
+)
+def test_a_policy_file_that_is_no_toml_is_refused_by_its_name(
+    tmp_path: Path, data: str, message: str
+) -> None:
+    with pytest.raises(SettingsError, match=rf"policy\.toml: .*{message}"):
+        loaded(tmp_path, data)

@@ -50,14 +50,19 @@ def load_text(path: Path) -> tuple[str, Settings]:
         raise SettingsError(f"{path}: {error}") from error
 
 
-def parse_settings(text: str) -> Settings:
-    """Settings from the text of a `run.toml`; raises `SettingsError`."""
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a TOML document says; raises `SettingsError`."""
     if text.startswith(_BOM):
         raise SettingsError("begins with a byte order mark; save it as UTF-8 without one")
     try:
-        written = tomllib.loads(text)
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"not valid TOML: {error}") from error
+
+
+def parse_settings(text: str) -> Settings:
+    """Settings from the text of a `run.toml`; raises `SettingsError`."""
+    written = parse_toml(text)
     _check_keys(written, [item.name for item in fields(Settings)], "")
     preset = written.get("preset", "demo")
     if not isinstance(preset, str) or preset not in PRESETS:
