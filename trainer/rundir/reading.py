@@ -80,6 +80,18 @@ def read_file(path: Path, *, at_most: int = SMALL_BYTES, follows_links: bool = T
         return file.read()
 
 
+def has_other_names(path: Path) -> bool:
+    """Whether the file is written under other names (hard links), too; false where there is none.
+
+    Raises `OSError`.
+    """
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
+
+
 def why_not_regular(path: Path, *, follows_links: bool = True) -> str:
     """What stands there in place of a file, in words; empty for a file, or nothing at all."""
     try:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, overload
 
-from trainer.rundir.atomic import replace_keeping, sync_directory, write_atomic
+from trainer.rundir.atomic import part_from_others, replace_keeping, sync_directory, write_atomic
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.reading import RECORDS_BYTES, open_regular, read_file, reading
 from trainer.rundir.records.mending import how_to_mend, wrong_with
@@ -157,6 +157,7 @@ class RecordArray:
         """Between the loop's appends and a save's sync, which is in a thread."""
         self._syncing = threading.Lock()
         """Held while the descriptor has to stay the same."""
+        part_from_others(path)
         self._fd = open_regular(path, os.O_RDWR | os.O_CREAT, follows_links=False)
         try:
             self._close_tail(loaded)
