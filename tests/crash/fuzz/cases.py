@@ -96,7 +96,8 @@ class Arena:
     def _perform(
         self, act: Act, run: Path, around: Surroundings, perform: Perform, mutations: list[str]
     ) -> tuple[Ended, list[str], bytes]:
-        allowed = (around.run, self.folder / "output", *(around.run.parent / n for n in act.makes))
+        made = (around.run.parent / name for name in act.makes)
+        allowed = (around.run, self.folder / "output", *made, *_linked_folders(around.run))
         before, log = snapshot(self.folder, but=allowed), _log_bytes(around.run)
 
         def do() -> int:
@@ -114,6 +115,12 @@ class Arena:
         after = snapshot(self.folder, but=allowed)
         outside = [line.replace(f"{self.folder}/", "") for line in differences(before, after)]
         return ended, outside, _log_bytes(around.run)[len(log) :]
+
+
+def _linked_folders(run: Path) -> list[Path]:
+    """Where the operator put tokens and archive, by links: what is written there is the run's."""
+    links = [run / name for name in ("tokens", "archive") if (run / name).is_symlink()]
+    return [link.resolve() for link in links if link.is_dir()]
 
 
 def _log_bytes(run: Path) -> bytes:
