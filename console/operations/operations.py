@@ -263,13 +263,17 @@ def _held(run: RunDirectory) -> HeldDirectory | None:
 
 
 def _why_shut(run: RunDirectory) -> str:
-    """Without the right to search it nothing in it can be known, a live trainer least of all."""
-    if os.access(run.path, os.R_OK | os.X_OK) or not os.path.lexists(run.path):
-        return ""
-    return (
-        "there is no right to look into its directory, and a trainer may live there:"
-        f" chmod u+rx {quoted(run.path)} as its owner"
-    )
+    """Without the right to search it nothing in it can be known, a live trainer least of all;
+    without that to its archive, not the phase.
+    """
+    for folder in (run.path, run.archive):
+        if os.path.lexists(folder) and not os.access(folder, os.R_OK | os.X_OK):
+            what = "archive" if folder == run.archive else "directory"
+            return (
+                f"there is no right to look into its {what}, and a trainer may live there:"
+                f" chmod u+rx {quoted(folder)} as its owner"
+            )
+    return ""
 
 
 def _named(presence: Presence) -> str:

@@ -51,6 +51,15 @@ def test_the_view_says_so_and_no_key_acts(run: RunDirectory, tmp_path: Path, mod
     assert ended.code == 0, ended.stderr.decode()
 
 
+def test_an_archive_that_may_not_be_looked_into_is_told_alike(
+    run: RunDirectory, tmp_path: Path
+) -> None:
+    run.archive.mkdir(mode=0o200)
+    ended = without_rights(lambda: main(["status", str(run.path)]), tmp_path)
+    assert ended.code == 1
+    assert "unreadable: there is no right to look into its archive" in ended.stdout.decode()
+
+
 @pytest.mark.parametrize("verb", ["status", "stop", "checkpoint"])
 def test_a_verb_says_so_and_never_that_no_trainer_runs(
     run: RunDirectory, tmp_path: Path, verb: str

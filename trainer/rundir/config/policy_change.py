@@ -19,7 +19,7 @@ from typing import Any
 import tomlkit
 from tomlkit.items import Table
 
-from trainer.rundir.config.run_toml import flat_settings, parse_settings, parse_toml
+from trainer.rundir.config.run_toml import convert, flat_settings, parse_settings, parse_toml
 from trainer.rundir.config.settings import Settings, SourceSettings
 from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
@@ -188,10 +188,7 @@ def _tables(written: Mapping[str, Any], section: str) -> list[tuple[str, dict[st
 def _bounds(name: str, table: Mapping[str, Any]) -> Bounds:
     where = f"policy.{name}"
     _check_keys(table, ("floor", "cap"), where)
-    for key, value in table.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise SettingsError(f"{where}.{key}: {value!r} is not a number")
-    return Bounds(**{key: float(value) for key, value in table.items()})
+    return Bounds(**{key: convert(float, v, f"{where}.{key}") for key, v in table.items()})
 
 
 def _source(name: str, table: Mapping[str, Any]) -> SourceSettings:
