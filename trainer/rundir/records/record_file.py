@@ -47,6 +47,8 @@ _CLOSE = b"\n]\n"
 _READ_BYTES = 4 << 20
 _LONGEST_BYTES = 64 << 20
 """No record is longer; a larger window without one is not made larger still."""
+_TORN_LINES = 1000
+"""More that can't be read, without a record behind them, are no record that is being written."""
 _MARK_BYTES = 64
 
 
@@ -331,13 +333,16 @@ class RecordTail(Generic[T]):
         while True:
             data = os.pread(fd, max_bytes, self._offset)
             records, end, damaged = parse_lines(data, self._read)
-            if records or len(data) < max_bytes or max_bytes > _LONGEST_BYTES:
+            n_unread = 0 if records else data.lstrip(b"], \r\n").count(b"\n")
+            if n_unread > _TORN_LINES:  # no write under way, nor its remains
+                end, damaged = data.rfind(b"\n") + 1, n_unread
+            if records or end or len(data) < max_bytes or max_bytes > _LONGEST_BYTES:
                 break
             max_bytes *= 2  # a record, or a damaged part, longer than the window
-        if not records and len(data) > _LONGEST_BYTES:
+        if not end and len(data) > _LONGEST_BYTES:
             # No record is that long: a hole of zeros, or no records at all.
             end, damaged = data.rfind(b"\n") + 1 or len(data), damaged + 1
-        self._widest_bytes = max_bytes if not records and damaged else 0
+        self._widest_bytes = max_bytes if len(data) > _LONGEST_BYTES and not records else 0
         if end:
             self._offset += end
             self._mark = data[max(end - _MARK_BYTES, 0) : end]
