@@ -25,7 +25,7 @@ from trainer.rundir.environment import TEXT_OF, recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
 from trainer.rundir.names import shown
-from trainer.rundir.outcomes import Exit, HistoryError, RunError
+from trainer.rundir.outcomes import Exit, HistoryError, RunError, TokensError
 from trainer.rundir.pivot.journal import hold_wanted
 from trainer.rundir.records.record_file import Repair, without_collector
 from trainer.rundir.sources.prepared import Drift
@@ -64,7 +64,9 @@ def run_trainer(
         if outcome is Exit.FINISHED and training.engine.step < settings.train.total_steps:
             reporter.now(reason=f"trained to step {training.engine.step:,}, as --until asked")
         return outcome
-    except RunError:
+    except RunError as error:
+        if isinstance(error, TokensError):
+            _rescue(training)
         raise
     except Exception:
         _rescue(training)

@@ -30,7 +30,7 @@ from console.view.machine import Machine
 from console.view.next_start import NextStartBook
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.view.pivots import PivotBook
-from console.view.run_view import MOVED, Event, Mark, RunView, Severity, Status
+from console.view.run_view import MOVED, UNREADABLE, Event, Mark, RunView, Severity, Status
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
@@ -149,7 +149,9 @@ class Follower:
 
     def _lost_view(self, lost: str) -> RunView:
         """What was known last of the directory; what is under its name now is not read."""
-        status = Status(word=MOVED, detail=lost, severity=Severity.BAD)
+        self._is_complete = True
+        word = MOVED if self._operations.is_moved else UNREADABLE
+        status = Status(word=word, detail=lost, severity=Severity.BAD)
         last = self._last or RunView(
             name=self.run.name, path=self.run.path, status=status, is_running=False
         )

@@ -62,12 +62,17 @@ class Operations:
         self._one_at_a_time = threading.Lock()
 
     @property
+    def is_moved(self) -> bool:
+        """The run's name does not lead to the directory that was opened."""
+        return self._directory is not None and not self._directory.is_at(self.run.path)
+
+    @property
     def lost(self) -> str:
-        """Why the run's name does not lead to the directory that was opened, and where that is
-        now, for a person; empty while it does. Nothing is done to another directory.
+        """Why the run can't be reached by its name: where the directory that was opened is now, or
+        that this user has no right to look into it; empty while it can. Nothing is done meanwhile.
         """
-        if self._directory is None or self._directory.is_at(self.run.path):
-            return ""
+        if self._directory is None or not self.is_moved:
+            return _why_shut(self.run)
         is_there = os.path.lexists(self.run.path)
         what = "another directory is under its name" if is_there else "its directory is gone"
         if (now := self._directory.where()) is not None:
@@ -255,6 +260,20 @@ def _held(run: RunDirectory) -> HeldDirectory | None:
         return HeldDirectory(run.path)
     except OSError:
         return None
+
+
+def _why_shut(run: RunDirectory) -> str:
+    """Without the right to search it nothing in it can be known, a live trainer least of all;
+    without that to its archive, not the phase.
+    """
+    for folder in (run.path, run.archive):
+        if os.path.lexists(folder) and not os.access(folder, os.R_OK | os.X_OK):
+            what = "archive" if folder == run.archive else "directory"
+            return (
+                f"there is no right to look into its {what}, and a trainer may live there:"
+                f" chmod u+rx {quoted(folder)} as its owner"
+            )
+    return ""
 
 
 def _named(presence: Presence) -> str:

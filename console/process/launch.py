@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import trainer
+from trainer.rundir.atomic import part_from_others
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import LOCK_VARIABLE, TrainerLock
 from trainer.rundir.outcomes import EXIT_WORDS, Exit
@@ -112,6 +113,7 @@ def _spawn(
     environment: dict[str, str],
     directory: Path | None = None,
 ) -> LaunchedTrainer:
+    part_from_others(run.log)
     log = open_regular(run.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         process = subprocess.Popen(

@@ -8,8 +8,8 @@ from trainer.rundir.names import quoted
 
 def stopped(view: RunView) -> str:
     """How the run ended, which file it resumes from, and how."""
-    if view.is_moved:
-        return _moved(view)
+    if view.is_lost:
+        return _lost(view)
     newest = view.newest
     ended = f"{foreign(view.status.word)} at step {formatting.steps(view.step)}"
     if view.status.severity is Severity.BAD and view.status.detail:
@@ -29,8 +29,8 @@ def detached(view: RunView | None, *, is_stopping: bool = False) -> str:
     """
     if view is None:
         return "console closed"
-    if view.is_moved:
-        return _moved(view)
+    if view.is_lost:
+        return _lost(view)
     is_stopping |= view.status.word == "stopping"
     left = _left(view, is_stopping=is_stopping)
     words = f"{foreign(view.name)}: {left}\ncome back with: andrea-console {_path(view)}"
@@ -39,7 +39,7 @@ def detached(view: RunView | None, *, is_stopping: bool = False) -> str:
     return words
 
 
-def _moved(view: RunView) -> str:
+def _lost(view: RunView) -> str:
     """Where it is, or isn't: by its old name nothing, or another run, would be reached."""
     return f"{foreign(view.name)}: {foreign(view.status.detail)}"
 

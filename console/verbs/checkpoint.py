@@ -19,7 +19,7 @@ def checkpoint(run: RunDirectory, arguments: argparse.Namespace) -> int:
     if not outcome.ok:
         return refused(follower)
     view = look_until(follower, arguments.timeout, lambda view: not operations.requests.is_open)
-    if view is not None and view.is_moved:
+    if view is not None and view.is_lost:
         say(f"{view.status.word}: {view.status.detail}")
         return NEEDS_ATTENTION
     if view is None or view.request is None:

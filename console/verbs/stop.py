@@ -22,7 +22,7 @@ def stop(run: RunDirectory, arguments: argparse.Namespace) -> int:
         say("the trainer has not ended yet; it was asked to")
         return NEEDS_ATTENTION
     say(f"{view.status.word}: {view.status.detail}")
-    if view.is_moved:
+    if view.is_lost:
         return NEEDS_ATTENTION
     if view.newest is not None:
         print(run.path / view.newest.name)

@@ -20,17 +20,18 @@ def look_at_all(follower: Follower) -> RunView:
 
 
 def refused(follower: Follower) -> int:
-    return NEEDS_ATTENTION if follower.look().is_running else NOT_RUNNING
+    view = follower.look()
+    return NEEDS_ATTENTION if view.is_running or view.is_lost else NOT_RUNNING
 
 
 def look_until(
     follower: Follower, timeout_seconds: float | None, is_over: Callable[[RunView], bool]
 ) -> RunView | None:
-    """Look until `is_over`, or the run's directory is gone; `None` at the timeout."""
+    """Look until `is_over`, or the run can't be reached; `None` at the timeout."""
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
     while True:
         view = follower.look()
-        if view.is_moved or is_over(view):
+        if view.is_lost or is_over(view):
             return view
         if deadline is not None and time.monotonic() >= deadline:
             return None

@@ -24,6 +24,8 @@ class Severity(StrEnum):
 
 MOVED = "moved"
 """The word where the run's directory is not under its name any more."""
+UNREADABLE = "unreadable"
+"""The word where it is, but may not be looked into."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,7 @@ class Status:
 
     word: str
     """starting, training, sampling, saving, stopping, stopped, finished, held, failed, stalled,
-    not running, moved, unknown."""
+    not running, moved, unreadable, unknown."""
     detail: str = ""
     """Why, or what exactly, for a person: one line."""
     severity: Severity = Severity.OK
@@ -238,12 +240,12 @@ class RunView:
     def can_go_on(self) -> bool:
         """No trainer runs, and there are steps left to train, for all that is known."""
         is_done = self.status.word == "finished" and self.step >= (self.total_steps or 0)
-        return not self.is_running and not is_done and not self.is_moved
+        return not self.is_running and not is_done and not self.is_lost
 
     @property
-    def is_moved(self) -> bool:
-        """The run's name leads elsewhere: what is shown is what was known last."""
-        return self.status.word == MOVED
+    def is_lost(self) -> bool:
+        """The run can't be reached by its name: what is shown is what was known last."""
+        return self.status.word in (MOVED, UNREADABLE)
 
     @property
     def replay_end(self) -> int | None:

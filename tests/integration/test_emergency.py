@@ -1,5 +1,6 @@
 """An error in the loop keeps what was trained: the last finished step gets its checkpoint."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from tests.tiny import ROOT, make_tiny_run, strict_json, timeless, train_here
 from trainer.loop import Training
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit
+from trainer.rundir.outcomes import Exit, TokensError
 from trainer.rundir.state import State, read_state
 
 
@@ -42,6 +43,28 @@ def test_error_in_the_loop_leaves_a_checkpoint_of_the_last_finished_step(tmp_pat
     for name in ("step_000008.bin", "step_000016.bin"):
         assert (run.path / name).read_bytes() == (straight.path / name).read_bytes()
     assert timeless(strict_json(run.loss)) == timeless(strict_json(straight.loss))
+
+
+def test_damaged_tokens_end_the_training_in_words_with_what_was_trained(tmp_path: Path) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    train_here(run, until=5)
+    for tokens in run.tokens.glob("*/*.train.bin"):
+        tokens.write_bytes(b"\xff" * tokens.stat().st_size)
+    with pytest.raises(TokensError, match=r"prepared tokens of \w+ are damaged: 65535"):
+        train_here(run)
+    assert steps_on_disk(run) == [5]
+    for folder in run.tokens.iterdir():
+        shutil.rmtree(folder)
+    assert train_here(run) is Exit.FINISHED
+
+
+def test_damaged_tokens_of_the_held_out_text_are_found_at_the_start(tmp_path: Path) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    train_here(run, until=5)
+    for tokens in run.tokens.glob("*/*.held_out.bin"):
+        tokens.write_bytes(b"\xff" * tokens.stat().st_size)
+    with pytest.raises(TokensError, match="damaged"):
+        train_here(run)
 
 
 def spoil_weights(training: Training) -> None:

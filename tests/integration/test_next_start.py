@@ -1,5 +1,6 @@
 """Would it start again? The console says so all the time, in the trainer's own words."""
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -142,6 +143,15 @@ def test_asking_changes_nothing(run: RunDirectory) -> None:
     before = written(run)
     assert look_ahead(run).refusals == ()
     assert written(run) == before
+
+
+def test_a_tokenizer_of_2_gb_is_refused_before_it_is_read(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.truncate(run.tokenizer, 2 << 30)
+    code, alarms = told(capsys, run)
+    assert code == 1
+    assert any("tokenizer.json: holds 2,147,483,648 bytes" in alarm for alarm in alarms), alarms
 
 
 def test_lost_audits_and_a_lost_tokenizer_are_told_and_refuse_nothing(run: RunDirectory) -> None:

@@ -5,8 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.proxy.batches import count_rows, draw_rows, require_rows, rows_given
-from trainer.rundir.outcomes import SourceError
+from trainer.proxy.batches import (
+    count_rows,
+    draw_rows,
+    require_known,
+    require_rows,
+    rows_given,
+)
+from trainer.rundir.outcomes import SourceError, TokensError
 from trainer.rundir.records.loss_record import LossRecord
 
 CONTEXT = 4
@@ -77,3 +83,10 @@ def test_rows_given_are_counted_over_all_phases_of_the_history() -> None:
     ]
     assert rows_given(records, context=CONTEXT) == {"a": 12, "b": 2}
     assert rows_given(records, context=CONTEXT)["new"] == 0
+
+
+def test_a_token_that_the_model_does_not_know_is_said_to_be_damage() -> None:
+    require_known("a", TOKENS, vocab_size=101)
+    require_known("a", TOKENS[:0], vocab_size=1)
+    with pytest.raises(TokensError, match=r"tokens of a are damaged: 100 is none of the 100"):
+        require_known("a", TOKENS, vocab_size=100)

@@ -51,6 +51,8 @@ def test_records_count_in_the_order_of_their_steps() -> None:
 
 def test_audit_without_a_score_neither_counts_nor_clears() -> None:
     assert _halts(_samples(5, 5, None, 5, 5, 5))
+    others: list[dict[str, Any]] = [{"step": 250}, {"step": 350, "score": "90"}, {"score": 90}]
+    assert _halts([*_samples(5, 5, 5, 5, 5), *others])
 
 
 def test_patience_0_turns_the_gate_off() -> None:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from trainer.proxy.randomness import derive_seed
 from trainer.proxy.tokens import TokenArray
-from trainer.rundir.outcomes import SourceError
+from trainer.rundir.names import shown
+from trainer.rundir.outcomes import SourceError, TokensError
 from trainer.rundir.records.loss_record import LossRecord
 
 
@@ -28,6 +29,20 @@ def require_rows(name: str, tokens: TokenArray, *, context: int) -> None:
         raise SourceError(
             f"sources.{name}: {len(tokens)} training tokens don't fill one row of model.context"
             f" = {context} tokens and one target; give it more text"
+        )
+
+
+def require_known(name: str, tokens: TokenArray | NDArray[np.int64], *, vocab_size: int) -> None:
+    """Check that the model knows each token; a GPU that meets another one is lost to the process.
+
+    Raises:
+        TokensError: it doesn't.
+    """
+    if tokens.size and (largest := int(tokens.max())) >= vocab_size:
+        raise TokensError(
+            f"the prepared tokens of {shown(name)} are damaged: {largest} is none of the"
+            f" {vocab_size} of model.vocab_size; move its folder in tokens/ away: the next start"
+            " makes it again, if the text is as it was"
         )
 
 

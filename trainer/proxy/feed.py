@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainer.proxy.bandit import Bandit
-from trainer.proxy.batches import count_rows, draw_rows, require_rows, rows_given
+from trainer.proxy.batches import (
+    count_rows,
+    draw_rows,
+    require_known,
+    require_rows,
+    rows_given,
+)
 from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
@@ -54,7 +60,10 @@ class Feed:
         self._given = given
 
     def pull(self, step: int) -> Pull:
-        """The batch of update number `step`: a pure function of seed and history."""
+        """The batch of update number `step`: a pure function of seed and history.
+
+        Raises `TokensError` where its tokens are damaged.
+        """
         arm = self.bandit.choose(step)
         rows = draw_rows(
             self.sources[arm].train,
@@ -64,6 +73,7 @@ class Feed:
             rows_given=self._given[arm],
             rows=self._settings.rows,
         )
+        require_known(arm, rows, vocab_size=self._settings.model.vocab_size)
         return Pull(arm=arm, rows=rows)
 
     def reward(self, pull: Pull, loss: float) -> float:
@@ -117,7 +127,8 @@ def open_feed(
     text that has changed comes in; later its prepared tokens stay, and if text and tokens are
     gone, its arm is a zombie.
 
-    Raises `SourceError`, `TokenizerError`, `PolicyError`, `HistoryError` or `OSError`.
+    Raises `SourceError`, `TokensError`, `TokenizerError`, `PolicyError`, `HistoryError` or
+    `OSError`.
     """
     tokenizer = _open_tokenizer(run, settings, trained, phase, progress)
     texts = trained.texts if trained else {}
@@ -137,6 +148,7 @@ def open_feed(
             frozen=None if is_new else texts.get(name, ""),
         )
         require_rows(name, sources[name].train, context=settings.model.context)
+        require_known(name, sources[name].held_out, vocab_size=settings.model.vocab_size)
     bandit = Bandit(
         seed=settings.seed,
         phase=phase,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainer.rundir.config.settings import AuditSettings
+from trainer.rundir.records.record_fields import step_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +27,11 @@ def judge(
     The last record of a step counts, steps in their order; audits up to the end of the warm-up
     don't count, nor does one without a score. With a patience of 0 the gate is off.
     """
-    scores = {sample["step"]: sample["score"] for sample in samples}
+    scores = {step: s.get("score") for s in samples if (step := step_of(s)) is not None}
     counted = sorted(
-        (step, score) for step, score in scores.items() if step > warmup_steps and score is not None
+        (step, score)
+        for step, score in scores.items()
+        if step > warmup_steps and isinstance(score, int | float)
     )
     low = 0
     for _, score in counted:

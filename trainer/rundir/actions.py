@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from trainer.rundir.atomic import part_from_others
 from trainer.rundir.names import told
 from trainer.rundir.reading import open_regular
 
@@ -27,6 +28,7 @@ def log_action(path: Path, action: str, outcome: str, **facts: Any) -> None:
         "outcome": told(outcome, keep_newlines=True),
         **facts,
     }
+    part_from_others(path)
     fd = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, follows_links=False)
     try:
         line = orjson.dumps(record, default=str) + b"\n"

@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from trainer.rundir.reading import open_regular
+from trainer.rundir.reading import RECORDS_BYTES, has_other_names, open_regular, read_file
 
 
 def sync_directory(directory: Path) -> None:
@@ -40,6 +40,14 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
         raise
     if durable:
         sync_directory(path.parent)
+
+
+def part_from_others(path: Path) -> None:
+    """Before a file is written in place: where it has other names as well, as a copy by hard links
+    has (`cp -al`, a backup), make it a file of its own, which no other run has. Raises `OSError`.
+    """
+    if has_other_names(path):
+        write_atomic(path, read_file(path, at_most=RECORDS_BYTES, follows_links=False))
 
 
 def replace_keeping(path: Path, data: bytes, why: str) -> Path | None:

@@ -155,7 +155,7 @@ def _value(text: str) -> Any:
     """A TOML value; what is none is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
 
 

@@ -23,7 +23,7 @@ import orjson
 
 from trainer.rundir.atomic import move_aside, write_fully
 from trainer.rundir.outcomes import LockedError
-from trainer.rundir.reading import NotRegularError, open_regular
+from trainer.rundir.reading import NotRegularError, has_other_names, open_regular
 
 LOCK_VARIABLE = "ANDREA_LOCK_FD"
 """Environment: the descriptor by which a launcher locked `trainer.lock` for its child."""
@@ -105,6 +105,8 @@ class TrainerLock:
         self._directory_fd = _open_directory(path.parent)
         try:
             inherited = _inherited(path)
+            if inherited is None:
+                _part(path, self._directory_fd)
             self._fd = _open(path) if inherited is None else inherited
         except OSError:
             os.close(self._directory_fd)
@@ -229,6 +231,12 @@ def _open(path: Path) -> int:
     return open_regular(path, os.O_RDWR | os.O_CREAT, follows_links=False)
 
 
+def _part(path: Path, directory_fd: int) -> None:
+    """A lock that came along in a copy by hard links is the other run's: this one gets its own."""
+    if not _is_locked(directory_fd) and has_other_names(path):
+        path.unlink(missing_ok=True)
+
+
 def _inherited(path: Path) -> int | None:
     """The descriptor by which a launcher locked this run for its child, if there is one."""
     fd = os.environ.get(LOCK_VARIABLE, "")
@@ -254,6 +262,9 @@ def identity_of(pid: int) -> bytes:
 def holder_of(path: Path) -> Holder | None:
     """Who holds the run; `None` if nobody does. Takes no lock. Raises `OSError` but for absence."""
     try:
+        if has_other_names(path):  # also another run's: this one is held by its directory alone
+            on_directory = _holder_of_directory(path.parent)
+            return on_directory and (_holder_of_file(path) or on_directory)
         return _holder_of_file(path) or _holder_of_directory(path.parent)
     except FileNotFoundError:
         return _holder_of_directory(path.parent)

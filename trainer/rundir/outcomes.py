@@ -53,6 +53,10 @@ class SourceError(SettingsError):
     """A source that can't be used: what is wrong, where, and what to do."""
 
 
+class TokensError(RunError):
+    """Prepared tokens that no text was encoded to: they are damaged."""
+
+
 class HistoryError(RunError):
     """A file of the run directory contradicts the contract in a way that needs a person."""
 

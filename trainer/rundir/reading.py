@@ -58,10 +58,16 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, *, follows_links: bool = 
 
 
 @contextmanager
-def reading(path: Path, *, follows_links: bool = True) -> Iterator[FileIO]:
-    """The file, unbuffered, for as long as it is needed; raises `OSError`."""
+def reading(
+    path: Path, *, at_most: int | None = None, follows_links: bool = True
+) -> Iterator[FileIO]:
+    """The file, of at most so many bytes, unbuffered, as long as it is needed; raises `OSError`."""
     fd = open_regular(path, follows_links=follows_links)
     try:
+        size = os.fstat(fd).st_size
+        if at_most is not None and size > at_most:
+            what = f"holds {size:,} bytes; more than {at_most:,} can't be what it is named"
+            raise OSError(errno.EFBIG, what, str(path))
         with FileIO(fd, "rb", closefd=False) as file:
             yield file
     finally:
@@ -70,12 +76,20 @@ def reading(path: Path, *, follows_links: bool = True) -> Iterator[FileIO]:
 
 def read_file(path: Path, *, at_most: int = SMALL_BYTES, follows_links: bool = True) -> bytes:
     """All of a file of at most so many bytes; raises `OSError`."""
-    with reading(path, follows_links=follows_links) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > at_most:
-            what = f"holds {size:,} bytes; more than {at_most:,} can't be what it is named"
-            raise OSError(errno.EFBIG, what, str(path))
+    with reading(path, at_most=at_most, follows_links=follows_links) as file:
         return file.read()
+
+
+def has_other_names(path: Path) -> bool:
+    """Whether the file is written under other names (hard links), too; false where there is none.
+
+    Raises `OSError`.
+    """
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
 
 
 def why_not_regular(path: Path, *, follows_links: bool = True) -> str:

@@ -31,7 +31,7 @@ from trainer.rundir.leftovers import leftover_bytes
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import HistoryError, RunError, SaveError, SettingsError
 from trainer.rundir.pivot.journal import refuse_if_half_done
-from trainer.rundir.reading import strangers_in
+from trainer.rundir.reading import TOKENIZER_BYTES, strangers_in
 from trainer.rundir.records.newest_records import last_record
 from trainer.rundir.records.record_file import load_records
 from trainer.rundir.sources.documents import look_at_files, naming
@@ -178,7 +178,8 @@ def _missing_tokenizer(run: RunDirectory, known: Environment) -> list[str]:
             return []
         again = "the next start makes it again, if the sources still give the same"
         return [f"{run.tokenizer.name} is gone: {again}"]
-    require_tokenizer(run.tokenizer, digest_of(run.tokenizer), known.tokenizer)
+    sha256 = digest_of(run.tokenizer, at_most=TOKENIZER_BYTES)
+    require_tokenizer(run.tokenizer, sha256, known.tokenizer)
     return []
 
 

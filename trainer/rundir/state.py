@@ -159,12 +159,23 @@ def tolerant(kind: type[T], written: Mapping[str, Any]) -> T:
     return kind(**known)
 
 
+def strict(kind: type[T], written: Any) -> T:
+    """Build a dataclass from all of `written`; `TypeError` or `ValueError` for what doesn't fit."""
+    if not isinstance(written, dict):
+        raise TypeError(f"{written!r:.40} is no object")
+    hints = get_type_hints(kind)
+    for name, value in written.items():
+        if name in hints and _fit(hints[name], value) != (value, True):
+            raise ValueError(f"{name}: {value!r:.40}")
+    return kind(**written)
+
+
 def _fit(hint: Any, value: Any) -> tuple[Any, bool]:
     if isinstance(hint, UnionType):
         return _fit_optional(hint, value)
     if get_origin(hint) is tuple:
         return _fit_tuple(get_args(hint)[0], value)
-    if get_origin(hint) is Mapping:
+    if get_origin(hint) in (Mapping, dict):
         return _fit_mapping(get_args(hint)[1], value)
     if hint is Any:
         return value, True
@@ -174,6 +185,8 @@ def _fit(hint: Any, value: Any) -> tuple[Any, bool]:
         return value, isinstance(value, int) and not isinstance(value, bool)
     if hint in (str, bool):
         return value, isinstance(value, hint)
+    if isinstance(hint, type) and isinstance(value, hint):
+        return value, True
     return (tolerant(hint, value), True) if isinstance(value, dict) else (None, False)
 
 

@@ -16,7 +16,13 @@ from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import RunError
-from trainer.rundir.reading import RECORDS_BYTES, read_file, reading, strangers_in
+from trainer.rundir.reading import (
+    RECORDS_BYTES,
+    TOKENIZER_BYTES,
+    read_file,
+    reading,
+    strangers_in,
+)
 from trainer.rundir.records.all_audits import all_audits
 from trainer.rundir.records.mending import how_to_mend, wrong_with
 from trainer.rundir.records.record_file import canonical
@@ -196,7 +202,7 @@ def _check_text(run: RunDirectory, state: State | None) -> Iterator[Finding]:
     trained = recorded_environment(run, state)
     name = run.tokenizer.name
     try:
-        sha256 = digest_of(run.tokenizer)
+        sha256 = digest_of(run.tokenizer, at_most=TOKENIZER_BYTES)
     except OSError as error:
         if trained.tokenizer:
             what = f"{name}: {error.strerror}; put it back: its sha256 is {trained.tokenizer}"

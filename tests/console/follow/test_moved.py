@@ -58,7 +58,7 @@ def test_back_under_its_name_it_is_watched_on(run: RunDirectory, moved: RunDirec
     follower = Follower(run)
     before = follower.look()
     run.path.rename(moved.path)
-    assert follower.look().is_moved
+    assert follower.look().is_lost
     moved.path.rename(run.path)
     assert follower.look() == before
 

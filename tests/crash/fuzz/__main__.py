@@ -74,9 +74,8 @@ def collect(cases: Iterable[Case], *, until: float) -> tuple[int, Found]:
         for wrong in case.wrong:
             key = (wrong.kind, wrong.where)
             if key not in found:
-                print(
-                    f"{n_cases:,} cases: {wrong.kind}: {wrong.where}", file=sys.stderr, flush=True
-                )
+                told = f"{n_cases:,} cases: number {case.number}: {wrong.kind}: {wrong.where}"
+                print(told.encode(errors="backslashreplace").decode(), file=sys.stderr, flush=True)
             found[key].append(case)
         if time.monotonic() > until:
             break

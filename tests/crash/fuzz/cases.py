@@ -1,10 +1,12 @@
 """A case: a base run, mutated, put to something, judged. All of it from a seed and a number."""
 
 import contextlib
+import math
 import os
 import random
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +19,13 @@ from tests.crash.fuzz.mutations import Surroundings, mutate, mutate_file
 from tests.crash.fuzz.snapshot import differences, snapshot
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
+from trainer.rundir.outcomes import Exit
+from trainer.rundir.pivot.journal import hold_wanted
 
 LIMIT_SECONDS = 10.0
 _STOP_AFTER_SECONDS = 4.0
 """A trainer may have been given much to do; it is asked to end then, and has to obey."""
+_STEP_SECONDS = 0.05
 _NAMES = ("r", "r", "r", "r", "a b", "-rf", "line\nfeed", "\x1b[2J", "\udcff", "n" * 200, "%n$x")
 
 Perform = Callable[[Act, Path], int]
@@ -54,7 +59,10 @@ class Arena:
         act = draw_act(chance, policy, around.run.with_name("other"))
         is_live = chance.random() < 0.08
         is_link = chance.random() < 0.05
-        with _live_trainer(RunDirectory(around.run)) if is_live else contextlib.nullcontext():
+        # One that a pivot has restarted is waited for until its first step: it comes to none.
+        life_seconds = 1.0 if base == "restarted" else math.inf
+        live = _live_trainer(RunDirectory(around.run), life_seconds)
+        with live if is_live else contextlib.nullcontext():
             mutations = [mutate(around, chance) for _ in range(chance.choice((1, 1, 1, 2, 3)))]
             if str(policy) in act.arguments and chance.random() < 0.4:
                 mutations.append(mutate_file(policy, around, chance))
@@ -96,7 +104,8 @@ class Arena:
     def _perform(
         self, act: Act, run: Path, around: Surroundings, perform: Perform, mutations: list[str]
     ) -> tuple[Ended, list[str], bytes]:
-        allowed = (around.run, self.folder / "output", *(around.run.parent / n for n in act.makes))
+        made = (around.run.parent / name for name in act.makes)
+        allowed = (around.run, self.folder / "output", *made, *_linked_folders(around.run))
         before, log = snapshot(self.folder, but=allowed), _log_bytes(around.run)
 
         def do() -> int:
@@ -116,6 +125,12 @@ class Arena:
         return ended, outside, _log_bytes(around.run)[len(log) :]
 
 
+def _linked_folders(run: Path) -> list[Path]:
+    """Where the operator put tokens and archive, by links: what is written there is the run's."""
+    links = [run / name for name in ("tokens", "archive") if (run / name).is_symlink()]
+    return [link.resolve() for link in links if link.is_dir()]
+
+
 def _log_bytes(run: Path) -> bytes:
     log = run / "trainer.log"
     return log.read_bytes() if log.is_file() and log.stat().st_size < 1 << 20 else b""
@@ -130,18 +145,22 @@ def _remove(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _live_trainer(run: RunDirectory) -> Iterator[None]:
+def _live_trainer(run: RunDirectory, life_seconds: float) -> Iterator[None]:
     """Holds the run's lock, takes checkpoint requests, is held for a pivot, ends when told."""
     ready, telling = os.pipe()
     pid = os.fork()
     if not pid:
         try:
-            signal.signal(signal.SIGUSR1, lambda *_: run.pivot.exists() and os._exit(10))
+            signal.signal(signal.SIGUSR1, lambda *_: None)
             signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
             TrainerLock(run.lock)
             os.write(telling, b".")
-            while True:
-                signal.pause()
+            began = time.monotonic()
+            while hold_wanted(run) is None:  # looked at in each step, told of it or not
+                time.sleep(_STEP_SECONDS)
+                if time.monotonic() - began > life_seconds:
+                    os._exit(Exit.ERROR)
+            os._exit(Exit.HELD)
         finally:
             os._exit(1)
     os.close(telling)

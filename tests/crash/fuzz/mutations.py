@@ -116,6 +116,7 @@ def deep(path: Path, chance: random.Random, around: Surroundings) -> str:
     depth = chance.choice(_DEPTHS)
     opened, closed = chance.choice((("[", "]"), ('{"a":', "}"), ('[\n{"a":[', "")))
     prefix = "a = " if path.suffix == ".toml" else ""
+    _require_file(path)
     path.write_text(prefix + opened * depth + ("1" if closed else "") + closed * depth + "\n")
     return f"{opened!r} {depth:,} times"
 
@@ -123,11 +124,13 @@ def deep(path: Path, chance: random.Random, around: Surroundings) -> str:
 def other_content(path: Path, chance: random.Random, around: Surroundings) -> str:
     others = sorted(p for p in around.run.rglob("*") if p.is_file() and p != path)
     other = chance.choice(others)
+    _require_file(path)
     path.write_bytes(_small(other))
     return f"has the content of {other.relative_to(around.run)!s}"
 
 
 def empty(path: Path, chance: random.Random, around: Surroundings) -> str:
+    _require_file(path)
     path.write_bytes(b"")
     return "is empty"
 
@@ -182,6 +185,7 @@ def folder(path: Path, chance: random.Random, around: Surroundings) -> str:
 
 def huge(path: Path, chance: random.Random, around: Surroundings) -> str:
     start = b"" if chance.random() < 0.5 or not path.is_file() else _small(path)
+    _require_file(path)
     path.write_bytes(start)
     os.truncate(path, HUGE_BYTES)
     return f"goes on with zeros to 2 GB, after {len(start):,} bytes"
@@ -206,6 +210,7 @@ def stray(path: Path, chance: random.Random, around: Surroundings) -> str:
     elif kind == "a link to itself":
         beside.symlink_to(beside.name)
     else:
+        _require_file(beside)
         beside.write_bytes(_small(path) if kind == "a copy" else b"stray")
     return f"beside it {kind}, {name!r}"
 
@@ -261,6 +266,12 @@ def _small(path: Path) -> bytes:
     if not path.is_file() or path.stat().st_size > 16 << 20:
         raise ValueError(path)
     return path.read_bytes()
+
+
+def _require_file(path: Path) -> None:
+    """A FIFO that an earlier mutation put there would take the write for ever."""
+    if path.exists() and not path.is_file():
+        raise ValueError(path)
 
 
 def _remove(path: Path) -> None:

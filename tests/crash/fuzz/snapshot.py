@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+_HASHED_BYTES = 16 << 20
+"""A larger file is told by size and time alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -40,7 +43,7 @@ def snapshot(root: Path, *, but: Iterable[Path] = ()) -> dict[bytes, Entry]:
 def _content(item: os.DirEntry[bytes]) -> bytes:
     if item.is_symlink():
         return os.readlink(item.path)  # noqa: PTH115 - a name of any bytes
-    if not item.is_file():
+    if not item.is_file() or item.stat().st_size > _HASHED_BYTES:
         return b""
     with open(item.path, "rb") as file:  # noqa: PTH123 - the same
         return hashlib.sha256(file.read()).digest()

@@ -1,5 +1,6 @@
 """What thinning takes, and what it never does."""
 
+import os
 import random
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints, write_checkpoint
 from trainer.rundir.checkpoints.retention import Plan, notable_steps, plan_thinning
-from trainer.rundir.checkpoints.thinning import nonfinite_steps, plan_of, thin
+from trainer.rundir.checkpoints.thinning import nonfinite_steps, nonfinite_steps_of, plan_of, thin
 from trainer.rundir.config.presets import PRESETS
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import CheckpointSettings
@@ -126,3 +127,11 @@ def test_thinning_a_directory_removes_what_was_planned_and_nothing_else(tmp_path
     assert thin(plan) == plan.freed_bytes == 3 * 20
     left = [found.step for found in list_checkpoints(tmp_path, None).checkpoints]
     assert left == [100, 300, 400, 500, 800, 900]
+
+
+def test_a_history_of_2_gb_of_zeros_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / ".loss.json"
+    path.touch()
+    os.truncate(path, 2 << 30)
+    with pytest.raises(OSError, match="holds 2,147,483,648 bytes"):
+        nonfinite_steps_of(path)

@@ -148,3 +148,9 @@ def test_default_of_a_policy_goes_by_the_rules_of_the_run() -> None:
     newer = {**settings(), "rules": 2}
     written = {**newer, "policy.stdlib-code.floor": 0.0, "policy.stdlib-code.cap": 8.0}
     assert compare_settings(newer, written) == []
+
+
+def test_rules_that_are_no_number_are_a_difference_and_no_error() -> None:
+    now = {**settings(), "policy.stdlib-code.cap": 8.0}
+    with pytest.raises(SettingsError, match="rules"):
+        compare_settings({**settings(), "rules": {"step": 1}}, now)

@@ -170,3 +170,19 @@ def test_a_policy_file_of_2_gb_is_refused_before_it_is_read(tmp_path: Path) -> N
     os.truncate(path, 2 << 30)
     with pytest.raises(SettingsError, match=r"policy\.toml: can't be read: .*2,147,483,648 bytes"):
         load_policy_file(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        pytest.param("a = " + "[" * 5000, "not valid TOML", id="deep"),
+        ("\ufeff[policy.a]\ncap = 1\n", "byte order mark"),
+        ("\x1b = 1", "not valid TOML"),
+        pytest.param(f"[policy.a]\ncap = {10**400}", "policy.a.cap: more than 64 bits", id="big"),
+    ],
+)
+def test_a_policy_file_that_is_no_toml_or_no_policy_is_refused_by_its_name(
+    tmp_path: Path, data: str, message: str
+) -> None:
+    with pytest.raises(SettingsError, match=rf"policy\.toml: .*{message}"):
+        loaded(tmp_path, data)

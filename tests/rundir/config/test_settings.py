@@ -44,6 +44,7 @@ MODEL: dict[str, Any] = {"vocab_size": 512, "context": 8, "layers": 2, "heads": 
         ("checkpoint.keep_last = -1", "checkpoint.keep_last"),
         ("checkpoint.keep_every = 0", "checkpoint.keep_every"),
         ("audit.tokens = 0", "audit.tokens"),
+        ("audit.tokens = 9223372036854775807", "audit.tokens"),
         ("audit.threshold = 100.5", "audit.threshold"),
         ("audit.threshold = nan", "audit.threshold"),
         ("audit.patience = -1", "audit.patience"),

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints, write_checkpoint
@@ -378,6 +380,26 @@ def test_damaged_journal_refuses_a_start_and_stops_no_step(run: RunDirectory) ->
         with pytest.raises(HistoryError, match="not a pivot's journal"):
             refuse_if_half_done(run)
         assert hold_wanted(run) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"phase": "1"},
+        {"note": None},
+        {"times": {"requested": "noon"}},
+        {"archived": []},
+        {"held": []},
+        {"held": {"step": "4", "checkpoint": "step_000004.bin", "bytes": 1}},
+    ],
+)
+def test_a_journal_with_a_value_of_another_type_is_none(
+    run: RunDirectory, change: dict[str, Any]
+) -> None:
+    written = orjson.loads(orjson.dumps(request(run)))
+    run.pivot.write_bytes(orjson.dumps({**written, **change}))
+    with pytest.raises(HistoryError, match="not a pivot's journal"):
+        read_pivot(run.pivot)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,7 @@ def test_a_value_that_is_no_json_is_named_by_its_line_and_becomes_null(
         (b"[1, 2, 3]", "holds a number as its element 1"),
         (b'["a"]', "holds a text as its element 1"),
         (b"hello", "line 1 is no record"),
+        pytest.param(b'{"a":' * 100_000, "line 1 is no record", id="deep"),
         (b"\0" * 80 + WHOLE, "line 1 is no record in strict JSON: it holds zero bytes"),
         (WHOLE.replace(b'{"step":2', b'{"step"2'), "line 3 is no record"),
     ],

@@ -248,3 +248,16 @@ def test_a_hole_of_zeros_longer_than_any_record_is_read_over(path: Path) -> None
     follower = Follower(path)
     assert follower.look() == [1, 2, 3]
     assert follower.n_damaged > 0
+
+
+def test_lines_by_the_thousand_that_are_no_records_are_read_once(path: Path) -> None:
+    path.write_bytes(b'[\n{"step":1},\n' + b'{"a":[\n' * 5000)
+    follower = Follower(path)
+    damaged = []
+    for _ in range(3):
+        assert follower.look() == [1]
+        damaged.append(follower.n_damaged)
+    assert damaged == [0, 5000, 5000]
+    with path.open("ab") as file:
+        file.write(b'{"step":2}\n]\n')
+    assert follower.look() == [1, 2]

@@ -35,9 +35,9 @@ def clone_file(source: Path, target: Path) -> str:
     return how
 
 
-def digest_of(path: Path) -> str:
-    """The sha256 of a file, in hex."""
-    with reading(path) as file:
+def digest_of(path: Path, *, at_most: int | None = None) -> str:
+    """The sha256 of a file of at most so many bytes, in hex; raises `OSError`."""
+    with reading(path, at_most=at_most) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

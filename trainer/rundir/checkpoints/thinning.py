@@ -13,11 +13,13 @@ from trainer.rundir.checkpoints.retention import Plan, notable_steps, plan_thinn
 from trainer.rundir.config.settings import CheckpointSettings, Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError
-from trainer.rundir.reading import reading
+from trainer.rundir.reading import RECORDS_BYTES, reading
 from trainer.rundir.records.all_audits import all_audits
 from trainer.rundir.records.loss_record import LossRecord, read_loss_records
-from trainer.rundir.records.record_file import LONGEST_BYTES
 from trainer.rundir.records.record_lines import Record
+
+_LONGEST_LINE_BYTES = 1 << 20
+"""Of a record; a longer one, as a hole of zeros is, is looked at in pieces."""
 
 
 def plan_of(
@@ -90,8 +92,9 @@ def nonfinite_steps_of(path: Path) -> list[int]:
     """
     records: list[LossRecord] = []
     try:
-        with reading(path, follows_links=False) as file:
-            lines = iter(partial(BufferedReader(file).readline, LONGEST_BYTES), b"")
+        with reading(path, at_most=RECORDS_BYTES, follows_links=False) as file:
+            buffered = BufferedReader(file, _LONGEST_LINE_BYTES)
+            lines = iter(partial(buffered.readline, _LONGEST_LINE_BYTES), b"")
             for number, line in enumerate(lines, start=1):
                 if b'"nonfinite"' in line:
                     read = read_loss_records(b"[" + line.strip(b"[], \r\n") + b"]")

@@ -151,6 +151,7 @@ def compare_environment(before: Mapping[str, Any], now: Mapping[str, Any]) -> li
 def _told(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """The settings, with the default of each that only the others have."""
     rules = settings.get("rules", 1)
+    rules = rules if isinstance(rules, int) else 1  # of a state that somebody edited
     return {name: default_of(name, rules) for name in others} | dict(settings)
 
 

@@ -11,7 +11,6 @@ A policy file holds only what is to be another:
 """
 
 import difflib
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 import tomlkit
 from tomlkit.items import Table
 
-from trainer.rundir.config.run_toml import flat_settings, parse_settings
+from trainer.rundir.config.run_toml import convert, flat_settings, parse_settings, parse_toml
 from trainer.rundir.config.settings import Settings, SourceSettings
 from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
@@ -67,13 +66,11 @@ def load_policy_file(path: Path) -> PolicyChange:
     Raises `SettingsError` that names the file and the key.
     """
     try:
-        written = tomllib.loads(read_file(path).decode())
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path}: not valid TOML: {error}") from error
+        text = read_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: can't be read: {error}") from error
     try:
-        change = _parse(written)
+        change = _parse(parse_toml(text))
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
     added = {name: anchored(source, path.parent) for name, source in change.added.items()}
@@ -191,10 +188,7 @@ def _tables(written: Mapping[str, Any], section: str) -> list[tuple[str, dict[st
 def _bounds(name: str, table: Mapping[str, Any]) -> Bounds:
     where = f"policy.{name}"
     _check_keys(table, ("floor", "cap"), where)
-    for key, value in table.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise SettingsError(f"{where}.{key}: {value!r} is not a number")
-    return Bounds(**{key: float(value) for key, value in table.items()})
+    return Bounds(**{key: convert(float, v, f"{where}.{key}") for key, v in table.items()})
 
 
 def _source(name: str, table: Mapping[str, Any]) -> SourceSettings:

@@ -50,14 +50,19 @@ def load_text(path: Path) -> tuple[str, Settings]:
         raise SettingsError(f"{path}: {error}") from error
 
 
-def parse_settings(text: str) -> Settings:
-    """Settings from the text of a `run.toml`; raises `SettingsError`."""
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a TOML document says; raises `SettingsError`."""
     if text.startswith(_BOM):
         raise SettingsError("begins with a byte order mark; save it as UTF-8 without one")
     try:
-        written = tomllib.loads(text)
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"not valid TOML: {error}") from error
+
+
+def parse_settings(text: str) -> Settings:
+    """Settings from the text of a `run.toml`; raises `SettingsError`."""
+    written = parse_toml(text)
     _check_keys(written, [item.name for item in fields(Settings)], "")
     preset = written.get("preset", "demo")
     if not isinstance(preset, str) or preset not in PRESETS:
@@ -65,7 +70,7 @@ def parse_settings(text: str) -> Settings:
     values: dict[str, Any] = {"preset": preset}
     for name in ("rules", "seed"):
         if name in written:
-            values[name] = _convert(int, written[name], name)
+            values[name] = convert(int, written[name], name)
     hints = get_type_hints(Settings)
     for section in ("model", "train", "optimizer", "checkpoint", "audit", "trainer"):
         table = _table(written, section)
@@ -123,7 +128,7 @@ def _build(kind: type[T], table: Mapping[str, Any], section: str) -> T:
         if item.name not in table and item.default is MISSING:
             raise SettingsError(f"{section}.{item.name}: is missing")
     hints = get_type_hints(kind)
-    values = {key: _convert(hints[key], value, f"{section}.{key}") for key, value in table.items()}
+    values = {key: convert(hints[key], value, f"{section}.{key}") for key, value in table.items()}
     try:
         return kind(**values)
     except SettingsError as error:
@@ -131,7 +136,8 @@ def _build(kind: type[T], table: Mapping[str, Any], section: str) -> T:
         raise SettingsError(str(error).replace(f"{generic}.*", section)) from error
 
 
-def _convert(hint: Any, value: Any, setting: str) -> Any:
+def convert(hint: Any, value: Any, setting: str) -> Any:
+    """A value of TOML as what the setting is; raises `SettingsError` that names it."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise SettingsError(f"{setting}: more than 64 bits")
     if hint is float and isinstance(value, int) and not isinstance(value, bool):

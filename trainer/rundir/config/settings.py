@@ -145,6 +145,10 @@ class CheckpointSettings:
         _require(self.keep_every > 0, "checkpoint.keep_every", f"{self.keep_every} is not above 0")
 
 
+MOST_AUDIT_TOKENS = 1_000_000
+"""Hours of sampling, at each checkpoint."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
     """The sample audit at every checkpoint, and the gate that halts a run by it."""
@@ -157,6 +161,8 @@ class AuditSettings:
 
     def __post_init__(self) -> None:
         _require(self.tokens > 0, "audit.tokens", f"{self.tokens} is not above 0")
+        most = f"{self.tokens:,} is more than {MOST_AUDIT_TOKENS:,}: the audit would never end"
+        _require(self.tokens <= MOST_AUDIT_TOKENS, "audit.tokens", most)
         _require(0 <= self.threshold <= 100, "audit.threshold", "is not between 0 and 100")
         _require(self.patience >= 0, "audit.patience", f"{self.patience} is below 0")
 

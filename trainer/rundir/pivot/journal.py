@@ -20,6 +20,7 @@ from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError, SettingsError
 from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_file import Record
+from trainer.rundir.state import strict
 
 
 class Stage(StrEnum):
@@ -160,8 +161,8 @@ def read_pivot(path: Path) -> Pivot | None:
     try:
         written["stage"], written["mode"] = Stage(written["stage"]), HoldMode(written["mode"])
         if written["held"] is not None:
-            written["held"] = Held(**written["held"])
-        pivot = Pivot(**written)
+            written["held"] = strict(Held, written["held"])
+        pivot = strict(Pivot, written)
         if pivot.held is None and pivot.stage is not Stage.REQUESTED:
             raise ValueError(f"{pivot.stage} without its facts")
     except (TypeError, KeyError, ValueError) as error:

@@ -138,7 +138,7 @@ def _records_in(data: bytes) -> Iterator[Record]:
         written: Any = json.loads(text)
         values = written if isinstance(written, list) else [written]
         places = [f"element {number}" for number in range(1, len(values) + 1)]
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         lines = [
             (number, line.strip("[], \r\t")) for number, line in enumerate(text.split("\n"), 1)
         ]
@@ -156,6 +156,8 @@ def _value(number: int, line: str) -> Any:
         return json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"line {number}: {error.msg}") from None
+    except RecursionError:
+        raise ValueError(f"line {number}: is nested too deep") from None
 
 
 def how_to_mend(path: Path) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, overload
 
-from trainer.rundir.atomic import replace_keeping, sync_directory, write_atomic
+from trainer.rundir.atomic import part_from_others, replace_keeping, sync_directory, write_atomic
 from trainer.rundir.outcomes import HistoryError
 from trainer.rundir.reading import RECORDS_BYTES, open_regular, read_file, reading
 from trainer.rundir.records.mending import how_to_mend, wrong_with
@@ -30,7 +30,6 @@ from trainer.rundir.records.record_lines import (
 )
 
 __all__ = [
-    "LONGEST_BYTES",
     "Loaded",
     "Mended",
     "News",
@@ -46,8 +45,10 @@ __all__ = [
 _OPEN = b"["
 _CLOSE = b"\n]\n"
 _READ_BYTES = 4 << 20
-LONGEST_BYTES = 64 << 20
+_LONGEST_BYTES = 64 << 20
 """No record is longer; a larger window without one is not made larger still."""
+_TORN_LINES = 1000
+"""More that can't be read, without a record behind them, are no record that is being written."""
 _MARK_BYTES = 64
 
 
@@ -158,6 +159,7 @@ class RecordArray:
         """Between the loop's appends and a save's sync, which is in a thread."""
         self._syncing = threading.Lock()
         """Held while the descriptor has to stay the same."""
+        part_from_others(path)
         self._fd = open_regular(path, os.O_RDWR | os.O_CREAT, follows_links=False)
         try:
             self._close_tail(loaded)
@@ -331,13 +333,16 @@ class RecordTail(Generic[T]):
         while True:
             data = os.pread(fd, max_bytes, self._offset)
             records, end, damaged = parse_lines(data, self._read)
-            if records or len(data) < max_bytes or max_bytes > LONGEST_BYTES:
+            n_unread = 0 if records else data.lstrip(b"], \r\n").count(b"\n")
+            if n_unread > _TORN_LINES:  # no write under way, nor its remains
+                end, damaged = data.rfind(b"\n") + 1, n_unread
+            if records or end or len(data) < max_bytes or max_bytes > _LONGEST_BYTES:
                 break
             max_bytes *= 2  # a record, or a damaged part, longer than the window
-        is_lost = not records and len(data) > LONGEST_BYTES  # a hole of zeros, or no records at all
-        if is_lost:
+        if not end and len(data) > _LONGEST_BYTES:
+            # No record is that long: a hole of zeros, or no records at all.
             end, damaged = data.rfind(b"\n") + 1 or len(data), damaged + 1
-        self._widest_bytes = max_bytes if is_lost else 0
+        self._widest_bytes = max_bytes if len(data) > _LONGEST_BYTES and not records else 0
         if end:
             self._offset += end
             self._mark = data[max(end - _MARK_BYTES, 0) : end]

@@ -264,5 +264,5 @@ def _read_files(path: Path) -> tuple[FileFacts, ...] | None:
     try:
         listed = json.loads(read_file(path, at_most=RECORDS_BYTES))
         return tuple(FileFacts(name=n, size=size, mtime_ns=t) for n, size, t in listed)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
