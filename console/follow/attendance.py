@@ -73,7 +73,7 @@ class Attendance:
                 self._keep()
 
     def _remember(self, view: RunView, series: SeriesView) -> Remembered:
-        if not view.is_complete or view.is_moved:
+        if not view.is_complete or view.is_lost:
             return self._remembered or Remembered()
         now = self._clock.wall()
         is_first = self._remembered is None
