@@ -16,6 +16,7 @@ from textual.strip import Strip
 from console import formatting
 from console.operations.actions import Place
 from console.ui.keys import bindings_at
+from console.ui.messages import StepChosen
 from console.ui.theme import ACCENT, DIM, RED
 from console.ui.widgets.audit_lines import score_style
 from console.ui.widgets.line_view import LineView
@@ -40,7 +41,11 @@ Row = CheckpointRow | Skipped
 
 
 class CheckpointsPane(LineView):
-    """A list with a cursor; its first line is the heading."""
+    """A list with a cursor; its first line is the heading.
+
+    The cursor is on the newest checkpoint at or before the chosen step; on none where that is
+    older than all of them.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.CHECKPOINTS)
 
@@ -62,6 +67,7 @@ class CheckpointsPane(LineView):
         """The operator asked what thinning would delete."""
 
     cursor: var[int] = var(0)
+    """-1: on no row."""
 
     def __init__(
         self,
@@ -73,16 +79,45 @@ class CheckpointsPane(LineView):
         self._clock = clock
         self._rows: list[Row] = []
         self._is_dated = False
+        self._newest_step = -1
+        self._step: int | None = None
+        """The chosen one; `None` follows the newest."""
 
     def show(self, view: RunView, *, is_dated: bool = False) -> None:
         """Show this view's checkpoints as of now; the cursor stays with its row."""
         self._is_dated = is_dated
-        here = _file_name(self._rows[self.cursor]) if self.cursor else ""
+        here = self.row_here
         self._rows = merged_rows(view)
-        names = (index for index, row in enumerate(self._rows) if _file_name(row) == here)
-        self.cursor = next(names, 0) if here else 0
+        self._newest_step = view.newest.step if view.newest else -1
+        self.cursor = self._place_of(here)
         self.show_titles(_title(view), f"{len(view.skipped)} skipped" if view.skipped else "")
         self._draw()
+
+    def select(self, step: int | None) -> None:
+        """Put the cursor on the newest checkpoint at or before this step."""
+        if step != self._step or step is None:
+            self._step = step
+            self.cursor = self._place_of(None)
+
+    @property
+    def row_here(self) -> Row | None:
+        """What the cursor is on."""
+        return self._rows[self.cursor] if 0 <= self.cursor < len(self._rows) else None
+
+    def _place_of(self, here: Row | None) -> int:
+        """Where this row is now, if the cursor doesn't follow the newest; else by the step."""
+        is_skipped = isinstance(here, Skipped)
+        if here is not None and (self._step is not None or is_skipped):
+            name = _file_name(here)
+            for index, row in enumerate(self._rows):
+                if _file_name(row) == name:
+                    return index
+        steps = {
+            row.step: index
+            for index, row in enumerate(self._rows)
+            if isinstance(row, CheckpointRow) and (self._step is None or row.step <= self._step)
+        }
+        return steps[max(steps)] if steps else -1
 
     def watch_cursor(self, old: int, new: int) -> None:
         self.refresh_line(old + 1)
@@ -104,12 +139,12 @@ class CheckpointsPane(LineView):
         return strip.apply_style(_CURSOR) if is_here else strip
 
     def action_move(self, by: int) -> None:
-        """Move the cursor by so many rows."""
-        self.cursor = min(max(self.cursor + by, 0), max(len(self._rows) - 1, 0))
+        """Move the cursor by so many rows; from none, to the last."""
+        self._go_to((self.cursor if self.cursor >= 0 else len(self._rows)) + by)
 
     def action_move_to(self, index: int) -> None:
         """Move the cursor to a row counted from the newest; -1: the oldest."""
-        self.cursor = max(len(self._rows) - 1, 0) if index < 0 else index
+        self._go_to(len(self._rows) if index < 0 else index)
 
     def action_page(self, by: int) -> None:
         """Move the cursor by a screenful."""
@@ -117,7 +152,7 @@ class CheckpointsPane(LineView):
 
     def action_compare(self) -> None:
         """Ask for the audit of the row under the cursor."""
-        row = self._rows[self.cursor] if self.cursor < len(self._rows) else None
+        row = self.row_here
         if isinstance(row, CheckpointRow) and row.audit is not None:
             self.post_message(self.Chosen(row.audit))
         elif row is not None:
@@ -125,7 +160,7 @@ class CheckpointsPane(LineView):
 
     def action_fork(self) -> None:
         """Ask for branches from the checkpoint under the cursor."""
-        row = self._rows[self.cursor] if self.cursor < len(self._rows) else None
+        row = self.row_here
         if isinstance(row, CheckpointRow):
             self.post_message(self.ForkWanted(row.step))
 
@@ -133,11 +168,21 @@ class CheckpointsPane(LineView):
         """Ask what thinning would delete."""
         self.post_message(self.ThinAsked())
 
+    def _go_to(self, index: int) -> None:
+        """Choose the row's step for all panes; at the newest they follow."""
+        self.cursor = min(max(index, 0), len(self._rows) - 1)
+        row = self.row_here
+        if isinstance(row, CheckpointRow):
+            self._step = None if row.step == self._newest_step else row.step
+            self.post_message(StepChosen(self._step))
+
     def _keep_in_sight(self) -> None:
         line, height = self.cursor + 1, self.rows_in_sight
         top = self.scroll_offset.y
         if self.cursor == 0:
             self.scroll_to(y=0, animate=False)
+        elif self.cursor < 0:
+            self.scroll_to(y=len(self._rows), animate=False)
         elif line < top:
             self.scroll_to(y=line, animate=False)
         elif line >= top + height:
