@@ -234,7 +234,8 @@ class Operations:
     def _thin(self, plan: Plan) -> "Done":
         # the preview may be hours old
         plan = replace(plan, going=still_going(self.run, plan, self._inventory()))
-        freed = formatting.size(thin(plan))
+        plan = thin(self.run, plan)
+        freed = formatting.size(plan.freed_bytes)
         files = tuple(checkpoint.path.name for checkpoint in plan.going)
         return Done(
             f"{formatting.count(len(files), 'checkpoint')} deleted, {freed} freed", files=files
