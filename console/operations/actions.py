@@ -22,6 +22,7 @@ class Place(Enum):
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
     PROMPT = "Go anywhere"
+    NOTE = "Note on a checkpoint"
     ALARMS = "Alarms"
     EVENTS = "Events"
     HELP = "Help"
@@ -339,7 +340,7 @@ ACTIONS: tuple[Action, ...] = (
             "enter",
             "compare",
             "Compare",
-            "Show its audit beside the one before",
+            "Its audit beside the one before, or the marked",
             why_not=_no_checkpoint,
             key_display="Enter",
         ),
@@ -366,6 +367,69 @@ ACTIONS: tuple[Action, ...] = (
             verb="thin",
             verb_help="show which checkpoints may go; with --yes, delete them",
         ),
+        Action(
+            "checkpoints.pin",
+            "P",
+            "pin",
+            "Pin",
+            "Keep it whatever thins; again: unpin",
+            changes_run=True,
+            why_not=_no_checkpoint,
+            verb="pin",
+            verb_help="keep a step's checkpoint whatever thins; without a step, print the pinned",
+        ),
+        Action(
+            "checkpoints.note",
+            "n",
+            "note",
+            "Note",
+            "Type a note on it, which pins it, too",
+            changes_run=True,
+            why_not=_no_checkpoint,
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.mark",
+            "space",
+            "mark",
+            "Mark",
+            "Enter, P, n and t are for the marked",
+            why_not=_no_checkpoint,
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.sort",
+            "s",
+            "sort",
+            "Sort",
+            "By score, val_loss, size, step in turn",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.filter",
+            "F",
+            "filter",
+            "Filter",
+            "The marked, pinned, going …, by cause",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.search",
+            "slash",
+            "search",
+            "Search",
+            "Only 612…, 60000-62000, or a word",
+            key_display="/",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.clear",
+            "escape",
+            "clear",
+            "Clear",
+            "Show all again; then take the marks away",
+            is_shown=False,
+        ),
         Action("checkpoints.up", "up,k", "move(-1)", "Up", "Newer", is_shown=False),
         Action("checkpoints.down", "down,j", "move(1)", "Down", "Older", is_shown=False),
         Action(
@@ -379,12 +443,8 @@ ACTIONS: tuple[Action, ...] = (
             "A screenful down",
             is_shown=False,
         ),
-        Action(
-            "checkpoints.home", "home,g", "move_to(0)", "Newest", "To the newest", is_shown=False
-        ),
-        Action(
-            "checkpoints.end", "end,G", "move_to(-1)", "Oldest", "To the oldest", is_shown=False
-        ),
+        Action("checkpoints.home", "home", "move_to(0)", "First", "To the first", is_shown=False),
+        Action("checkpoints.end", "end,G", "move_to(-1)", "Last", "To the last", is_shown=False),
     ),
     *_at(
         Place.LOG,
@@ -434,6 +494,10 @@ ACTIONS: tuple[Action, ...] = (
     *_at(
         Place.PROMPT,
         Action("prompt.close", "escape", "dismiss", "Close", "Go nowhere"),
+    ),
+    *_at(
+        Place.NOTE,
+        Action("note.close", "escape", "dismiss", "Close", "Leave it as it is"),
     ),
     *_at(
         Place.ALARMS,

@@ -48,6 +48,11 @@ def as_json(view: RunView) -> dict[str, Any]:
             "count": len(view.checkpoints),
             "bytes": view.checkpoint_bytes,
             "newest": _newest(view.newest),
+            "pinned": [
+                {"step": row.step, "note": row.note}
+                for row in view.checkpoints
+                if row.note is not None
+            ],
         },
         "disk": {"free_bytes": view.free_bytes, "full_in_seconds": view.full_in_seconds},
         "alarms": list(view.alarms),

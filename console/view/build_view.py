@@ -58,6 +58,7 @@ class Facts:
     checkpoints: tuple[CheckpointRow, ...] = ()
     checkpoint_bytes: int = 0
     skipped: tuple[Skipped, ...] = ()
+    pins_problem: str = ""
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse."""
     free_bytes: int | None = None
@@ -102,22 +103,14 @@ def reduce(facts: Facts) -> RunView:
         checkpoints=facts.checkpoints,
         checkpoint_bytes=facts.checkpoint_bytes,
         skipped=facts.skipped,
+        pins_problem=facts.pins_problem,
         checkpoint_every=facts.settings.checkpoint.every if facts.settings else None,
         audits=facts.audits,
         arms=tuple(ArmRow(name=name, state=arm) for name, arm in state.arms.items()),
         zombies=state.zombies,
         room=room,
         full_in_seconds=_full_in(facts, room, step, total_steps),
-        alarms=alarms_of(
-            state=facts.state,
-            settings=facts.settings,
-            last=facts.last,
-            audits=facts.phase_audits,
-            room=room,
-            skipped=facts.skipped,
-            refusals=facts.refusals,
-            progress=_progress_of(facts, step),
-        ),
+        alarms=_alarms_of(facts, room, step),
         refusals=facts.refusals,
         replay=state.replay,
         last_save=state.last_save,
@@ -182,6 +175,20 @@ def _size_of_one(facts: Facts) -> int | None:
     if facts.checkpoints:
         return facts.checkpoints[-1].n_bytes
     return checkpoint_bytes(facts.settings.model.n_params) if facts.settings else None
+
+
+def _alarms_of(facts: Facts, room: Room, step: int) -> tuple[str, ...]:
+    alarms = alarms_of(
+        state=facts.state,
+        settings=facts.settings,
+        last=facts.last,
+        audits=facts.phase_audits,
+        room=room,
+        skipped=facts.skipped,
+        refusals=facts.refusals,
+        progress=_progress_of(facts, step),
+    )
+    return (*alarms, facts.pins_problem) if facts.pins_problem else alarms
 
 
 def _progress_of(facts: Facts, step: int) -> Progress | None:

@@ -12,7 +12,7 @@ from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
-from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.outcomes import HistoryError, SettingsError
 
 SETTINGS = (
     "[model]\nvocab_size = 300\ncontext = 4\nlayers = 1\nheads = 1\nwidth = 4\n"
@@ -80,7 +80,7 @@ def test_a_note_is_replaced_and_is_one_line_of_harmless_text(run: RunDirectory) 
     pin(run, 200, " two\nlines \x1b[2J ")
     assert read_pins(run) == {200: "two lines \\x1b[2J"}
     assert names_in(run.pins) == ["step_000200.txt"]
-    with pytest.raises(HistoryError, match="at most"):
+    with pytest.raises(SettingsError, match="less than"):
         pin(run, 200, "n" * NOTE_BYTES)
 
 

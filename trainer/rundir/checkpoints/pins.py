@@ -13,7 +13,7 @@ from trainer.rundir.atomic import sync_directory, write_atomic
 from trainer.rundir.checkpoints.checkpoint import checkpoint_name
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, shown
-from trainer.rundir.outcomes import HistoryError
+from trainer.rundir.outcomes import HistoryError, SettingsError
 from trainer.rundir.reading import read_file
 
 NOTE_BYTES = 4096
@@ -39,14 +39,21 @@ def read_pins(run: RunDirectory) -> dict[int, str]:
     return notes
 
 
+def note_line(text: str) -> str:
+    """A note as it is kept: one line that can't steer a terminal; raises `SettingsError`."""
+    line = escape_control(" ".join(text.split()), keep_newlines=False)
+    if len(line.encode()) >= NOTE_BYTES:
+        raise SettingsError(f"a note has less than {NOTE_BYTES:,} bytes")
+    return line
+
+
 def pin(run: RunDirectory, step: int, note: str) -> None:
     """Pin the checkpoint of `step`, durably, with a note in place of the one it may have.
 
-    Raises `HistoryError` for a folder that is no such one, or `OSError`.
+    Raises `HistoryError` for a folder that is no such one, `SettingsError` for a note that is too
+    long, or `OSError`.
     """
-    line = escape_control(" ".join(note.split()), keep_newlines=False)
-    if len(line.encode()) >= NOTE_BYTES:
-        raise HistoryError(f"a note has at most {NOTE_BYTES:,} bytes")
+    line = note_line(note)
     _make_folder(run)
     write_atomic(run.pins / _file_name(step), f"{line}\n".encode() if line else b"")
 

@@ -1,6 +1,6 @@
 """Thinning a run's checkpoints: read what decides it, plan, unlink."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BufferedReader
@@ -45,7 +45,23 @@ def plan_of(
         why = inventory.why_uncovered
         raise HistoryError(f"{run.loss}: {why}; it covers no checkpoint, so all stay")
     checkpoints = [c for c in inventory.checkpoints if written is None or c.step <= written]
-    steps, audits = [checkpoint.step for checkpoint in checkpoints], all_audits(run)
+    plan = plan_from(
+        checkpoints, all_audits(run), nonfinite_steps, protected_steps(run), settings, keep=keep
+    )
+    return replace(plan, skipped=inventory.skipped)
+
+
+def plan_from(
+    checkpoints: Sequence[Checkpoint],
+    audits: Sequence[Record],
+    nonfinite_steps: Iterable[int],
+    protected: Mapping[int, str],
+    settings: Settings,
+    *,
+    keep: CheckpointSettings | None = None,
+) -> Plan:
+    """The same from what was read: the run's own checkpoints by step, its audits; pure."""
+    steps = [checkpoint.step for checkpoint in checkpoints]
     notable = notable_steps(
         steps,
         audits,
@@ -53,9 +69,8 @@ def plan_of(
         threshold=settings.audit.threshold,
         warmup_steps=settings.optimizer.warmup_steps,
     )
-    protected = {**_newest_audited(steps, audits), **notable, **protected_steps(run)}
-    plan = plan_thinning(checkpoints, keep or settings.checkpoint, protected)
-    return replace(plan, skipped=inventory.skipped)
+    stay = {**_newest_audited(steps, audits), **notable, **protected}
+    return plan_thinning(checkpoints, keep or settings.checkpoint, stay)
 
 
 def still_going(run: RunDirectory, plan: Plan, inventory: Inventory) -> tuple[Checkpoint, ...]:

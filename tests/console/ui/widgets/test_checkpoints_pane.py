@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from textual.content import Content
 from console.ui.messages import StepChosen
 from console.ui.screens.dashboard import Dashboard
 from console.ui.widgets import checkpoints
+from console.ui.widgets.checkpoint_lines import row_content
 from console.ui.widgets.checkpoints import CheckpointsPane, merged_rows
 from tests.console import fixed_run
 from tests.console.headless import Stage
@@ -37,18 +39,18 @@ async def test_one_more_of_2000_checkpoints_makes_only_the_lines_in_sight(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[int] = []
-    make: Callable[..., Content] = checkpoints._row_content
+    make: Callable[..., Content] = row_content
 
-    def recorded(*args: object) -> Content:
+    def recorded(*args: object, **named: object) -> Content:
         made.append(1)
-        return make(*args)
+        return make(*args, **named)
 
     view = fixed_run.fixed_view(1139)
     rows = (*view.checkpoints, *(replace(view.checkpoints[0], step=n) for n in range(1, 900)))
     view = replace(view, checkpoints=tuple(sorted(rows, key=lambda row: row.step)))
     async with Stage(view).opened(160, 45) as stage:
         await stage.pilot.press("4")
-        monkeypatch.setattr(checkpoints, "_row_content", recorded)
+        monkeypatch.setattr(checkpoints, "row_content", recorded)
         new = fixed_run.stopped_view().checkpoints[-1]
         await stage.becomes(replace(view, checkpoints=(*view.checkpoints, new)))
         assert "113,943" in stage.text()
@@ -62,6 +64,10 @@ def step_under_cursor(stage: Stage) -> int | None:
     return None if row is None or isinstance(row, Skipped) else row.step
 
 
+def is_under_cursor(stage: Stage, step: int | None) -> bool:
+    return step_under_cursor(stage) == step
+
+
 async def test_a_chosen_step_puts_the_cursor_on_the_checkpoint_at_or_before_it() -> None:
     view = fixed_run.fixed_view(3)
     async with Stage(view).opened(160, 45) as stage:
@@ -73,7 +79,7 @@ async def test_a_chosen_step_puts_the_cursor_on_the_checkpoint_at_or_before_it()
             (None, 113_900),
         ):
             stage.app.screen.post_message(StepChosen(step))
-            await stage.until(lambda found=found: step_under_cursor(stage) == found, f"{found}")
+            await stage.until(partial(is_under_cursor, stage, found), f"{found}")
             await stage.becomes(replace(view, marks=()))
             assert step_under_cursor(stage) == found
 
