@@ -25,6 +25,7 @@ class Place(Enum):
     NOTE = "Note on a checkpoint"
     ALARMS = "Alarms"
     EVENTS = "Events"
+    FAMILY = "Tree of the run"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -423,6 +424,14 @@ ACTIONS: tuple[Action, ...] = (
             is_shown=False,
         ),
         Action(
+            "checkpoints.tree",
+            "g",
+            "tree",
+            "Tree",
+            "The runs it came from, pivots, forks",
+            is_shown=False,
+        ),
+        Action(
             "checkpoints.clear",
             "escape",
             "clear",
@@ -526,6 +535,11 @@ ACTIONS: tuple[Action, ...] = (
         Action("events.kind_before", "F", "filter(-1)", "Kind", "Only the kind before"),
         Action("events.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
         Action("events.close", "escape,q,e", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.FAMILY,
+        Action("family.go", "enter", "go", "Go", "To the step of a pivot or fork of this run"),
+        Action("family.close", "escape,q,g", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.HELP,

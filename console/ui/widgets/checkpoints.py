@@ -73,6 +73,9 @@ class CheckpointsPane(LineView):
             self.steps = steps
             self.is_pinned = is_pinned
 
+    class TreeAsked(Message):
+        """The operator asked where the run comes from, and what came of it."""
+
     class NoteWanted(Message):
         """A note is to be typed on the checkpoints of these steps."""
 
@@ -280,6 +283,10 @@ class CheckpointsPane(LineView):
     def action_thin(self) -> None:
         """Ask what thinning would delete, of the marked ones if there are any."""
         self.post_message(self.ThinAsked(tuple(sorted(self._marked))))
+
+    def action_tree(self) -> None:
+        """Ask for the run's lineage, pivots and forks."""
+        self.post_message(self.TreeAsked())
 
     def action_pin(self) -> None:
         """Ask to pin; to unpin where all of them are pinned."""
