@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 from textual.content import Content
 
+from console.fork.branches import Branches
+from console.operations.actions import READ_ONLY
 from console.ui.messages import StepChosen
 from console.ui.screens.dashboard import Dashboard
 from console.ui.widgets import checkpoints
 from console.ui.widgets.checkpoint_lines import row_content
 from console.ui.widgets.checkpoints import CheckpointsPane, merged_rows
+from console.view.run_view import RunView
 from tests.console import fixed_run
 from tests.console.headless import Stage
 from trainer.rundir.checkpoints.checkpoint import Skipped
+from trainer.rundir.layout import RunDirectory
 
 
 def test_a_skipped_file_stands_where_its_number_puts_it() -> None:
@@ -118,3 +122,143 @@ async def test_from_no_row_a_move_leads_to_the_oldest() -> None:
         await stage.until(lambda: step_under_cursor(stage) is None, "no row")
         await stage.pilot.press("enter", "f", "up")
         await stage.until(lambda: step_under_cursor(stage) == 113_700, "the oldest")
+
+
+def rows_in(stage: Stage) -> list[int]:
+    pane = stage.app.screen.query_one(CheckpointsPane)
+    return [row.step for row in pane._rows if not isinstance(row, Skipped)]
+
+
+def planned_view(n: int = 6) -> RunView:
+    """Pinned, kept and going in turn; the causes differ."""
+    view = fixed_run.fixed_view(n)
+    changes = (
+        {"note": "before [/] the\x1b[2J spike", "stays": "pinned"},
+        {"goes": True},
+        {"stays": "the best val_loss", "cause": "signal"},
+    )
+    rows = (replace(row, **changes[at % 3]) for at, row in enumerate(view.checkpoints))  # type: ignore[arg-type]
+    return replace(view, checkpoints=tuple(rows), skipped=())
+
+
+@pytest.mark.parametrize("size", [(160, 45), (80, 24)])
+async def test_what_thinning_would_do_is_a_column_and_a_note_is_harmless(
+    size: tuple[int, int],
+) -> None:
+    async with Stage(planned_view()).opened(*size) as stage:
+        await stage.pilot.press("4")
+        assert "pinned: before" in stage.text()
+        assert "  goes" in stage.text()
+        assert "  best val_loss" in stage.text()
+        assert "\x1b" not in stage.text()
+
+
+async def test_sorting_puts_the_best_first_and_chooses_it() -> None:
+    view = planned_view()
+    async with Stage(view).opened(160, 45) as stage:
+        screen = stage.app.screen
+        assert isinstance(screen, Dashboard)
+        await stage.pilot.press("4", "s")
+        scores = {row.step: row.audit.score or 0.0 for row in view.checkpoints if row.audit}
+        best = sorted(scores, key=lambda step: (-scores[step], -step))
+        assert rows_in(stage) == best
+        assert "by score" in stage.text()
+        await stage.until(lambda: screen.step == best[0], "the best")
+        await stage.pilot.press("s", "s", "s")
+        assert rows_in(stage) == sorted(scores, reverse=True)
+        await stage.until(lambda: screen.step is None, "the newest")
+
+
+async def test_filters_show_a_kind_a_range_or_a_word_and_esc_shows_all_again() -> None:
+    async with Stage(planned_view()).opened(160, 45) as stage:
+        everyone = rows_in(stage)
+        await stage.pilot.press("4", "F")
+        assert rows_in(stage) == [113_700, 113_400]
+        assert "pinned · 2 of them" in stage.text()
+        await stage.pilot.press("F")
+        assert rows_in(stage) == [113_800, 113_500]
+        await stage.pilot.press("escape")
+        assert rows_in(stage) == everyone
+        await stage.pilot.press("slash", *"113500-113700", "enter")
+        assert rows_in(stage) == [113_700, 113_600, 113_500]
+        await stage.pilot.press("slash", *"nothing[/]", "enter")
+        assert "none of them is like that" in stage.text()
+        await stage.pilot.press("P", "n", "f", "space", "enter", "down", "escape")
+        assert rows_in(stage) == everyone
+        assert stage.operations.calls == []
+
+
+async def test_p_pins_and_unpins_the_one_under_the_cursor_and_n_types_its_note() -> None:
+    async with Stage(planned_view()).opened(80, 24) as stage:
+        await stage.pilot.press("4", "P")
+        await stage.until(lambda: stage.operations.calls, "the pin")
+        await stage.pilot.press("down", "down", "P")
+        await stage.until(lambda: len(stage.operations.calls) == 2, "the unpin")
+        await stage.pilot.press("n")
+        await stage.until(lambda: "a note on step 113,700" in stage.text(), "the prompt")
+        await stage.pilot.press(*" two", "enter")
+        await stage.until(lambda: len(stage.operations.calls) == 3, "the note")
+        assert stage.operations.calls[:2] == ["pin [113900] None", "unpin [113700]"]
+        assert stage.operations.calls[2].endswith("spike two")
+        await stage.pilot.press("n", "escape")
+        await stage.until(lambda: "a note on" not in stage.text(), "the end of the prompt")
+        assert len(stage.operations.calls) == 3
+
+
+async def test_what_is_done_is_done_to_the_marked_and_marks_of_what_is_gone_go() -> None:
+    view = planned_view()
+    async with Stage(view).opened(160, 45) as stage:
+        await stage.pilot.press("4", "space", "down", "down", "space", "down", "P")
+        await stage.until(lambda: stage.operations.calls, "the pin")
+        assert stage.operations.calls == ["pin [113700, 113900] None"]
+        assert "2 marked" in stage.text()
+        await stage.pilot.press("t")
+        await stage.until(lambda: len(stage.operations.calls) == 2, "the preview")
+        assert stage.operations.calls[1] == "preview 113700 113900"
+        await stage.becomes(replace(view, checkpoints=view.checkpoints[:-1]))
+        assert "1 marked" in stage.text()
+        await stage.pilot.press("escape")
+        assert "marked" not in stage.text()
+
+
+async def test_two_marked_are_put_side_by_side_and_one_marked_with_the_one_here() -> None:
+    async with Stage(planned_view()).opened(160, 45) as stage:
+        await stage.pilot.press("4", "end", "space", "home", "down", "enter")
+        await stage.until(lambda: "Sample audits" in stage.text(), "the comparison")
+        assert "step 113,400  step 113,800" in stage.text()
+        await stage.pilot.press("left")
+        await stage.until(
+            lambda: "step 113,400  step 113,700" in stage.text(), "another beside the same"
+        )
+        await stage.pilot.press("escape")
+        await stage.until(lambda: "Sample audits" not in stage.text(), "the dashboard")
+        await stage.pilot.press("down", "space", "home", "enter")
+        await stage.until(lambda: "step 113,400  step 113,700" in stage.text(), "the marked")
+        await stage.pilot.press("escape")
+        await stage.pilot.press("home", "space", "enter")
+        assert stage.toasts() == ["mark two to compare them; Esc takes the marks away"]
+
+
+async def test_read_only_pins_nothing() -> None:
+    async with Stage(planned_view(), is_read_only=True).opened(160, 45) as stage:
+        await stage.pilot.press("4", "P", "n", "space", "t")
+        assert stage.operations.calls == []
+        assert set(stage.toasts()) == {READ_ONLY}
+
+
+async def test_g_shows_the_tree_and_enter_goes_to_a_step_of_this_run(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "andrea-120m")
+    run.path.mkdir()
+    child = tmp_path / "child\x1b[2J"
+    child.mkdir()
+    (child / "fork.json").write_text('{"parent": "andrea-120m", "step": 113500}')
+    stage = Stage(planned_view(), is_read_only=True, branching=Branches(run))
+    async with stage.opened(80, 24):
+        screen = stage.app.screen
+        assert isinstance(screen, Dashboard)
+        await stage.pilot.press("4", "g")
+        await stage.until(lambda: "this run" in stage.text(), "the tree")
+        assert "113,500  └─ child\\x1b[2J, at step –" in stage.text()
+        await stage.pilot.press("enter", "down", "enter")
+        await stage.until(lambda: screen.step == 113_500, "the step")
+        assert step_under_cursor(stage) == 113_500
