@@ -79,7 +79,7 @@ def _pivots(run: RunDirectory) -> Iterator[tuple[int, int, str]]:
     for phase, folder in run.archived_phases():
         journal = _object(folder / run.pivot.name)
         held = journal.get("held")
-        step = step_of(held) if isinstance(held, dict) else None
+        step = step_of(held) if isinstance(held, dict) else _last_step(folder / run.samples.name)
         if step is not None:
             yield step, phase + 1, words(journal, "note")
 
@@ -109,11 +109,14 @@ def _described(run: RunDirectory, written: Mapping[str, Any]) -> str:
     changes = settings.items() if isinstance(settings, dict) else ()
     changed = ", ".join(f"{name} {value}" for name, value in changes)
     told = f": {changed}" if changed else ""
+    return f"{run.name}{told}, at step {formatting.steps(_last_step(run.loss))}"
+
+
+def _last_step(records: Path) -> int | None:
     try:
-        step = step_of(last_record(run.loss) or {})
+        return step_of(last_record(records) or {})
     except OSError:
-        step = None
-    return f"{run.name}{told}, at step {formatting.steps(step)}"
+        return None
 
 
 def _object(path: Path) -> Mapping[str, Any]:

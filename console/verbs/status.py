@@ -48,15 +48,16 @@ def as_json(view: RunView) -> dict[str, Any]:
             "count": len(view.checkpoints),
             "bytes": view.checkpoint_bytes,
             "newest": _newest(view.newest),
-            "pinned": [
-                {"step": row.step, "note": row.note}
-                for row in view.checkpoints
-                if row.note is not None
-            ],
         },
         "disk": {"free_bytes": view.free_bytes, "full_in_seconds": view.full_in_seconds},
         "alarms": list(view.alarms),
     }
+
+
+def pinned_json(view: RunView) -> list[dict[str, Any]]:
+    """The pinned checkpoints by step."""
+    pinned = (row for row in view.checkpoints if row.note is not None)
+    return [{"step": row.step, "file": row.name, "note": row.note} for row in pinned]
 
 
 def machine_json(machine: Machine) -> dict[str, Any]:
@@ -190,7 +191,8 @@ def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
     follower = Follower(run)
     view = _look_twice(follower)
     if arguments.json:
-        print_json({**as_json(view), "machine": machine_json(follower.measure_machine())})
+        machine = machine_json(follower.measure_machine())
+        print_json({**as_json(view), "pinned": pinned_json(view), "machine": machine})
     else:
         print(as_text(view))
     return exit_code_of(view)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
@@ -30,6 +31,9 @@ _TITLE = "4 checkpoints"
 _CURSOR = Style(reverse=True, dim=False)
 _CHOSEN = Style(underline=True)
 """In a pane without the focus."""
+
+_SHORT_CELLS = 8
+"""What is longer may not have the room to be read in its column."""
 
 Row = CheckpointRow | Skipped
 
@@ -155,6 +159,7 @@ class CheckpointsPane(LineView):
             return f"/{foreign(self._search.text)}▏"
         text = f"/{foreign(self._search.text)}" if self._search.text else ""
         pieces = [
+            self._told_here(),
             f"{len(self._marked)} marked" if self._marked else "",
             f"by {self._order}" if self._order is not Order.STEP else "",
             text,
@@ -163,6 +168,12 @@ class CheckpointsPane(LineView):
             f"{len(view.skipped)} skipped" if view.skipped else "",
         ]
         return " · ".join(piece for piece in pieces if piece)
+
+    def _told_here(self) -> str:
+        """What the column has no room for, of the row under the cursor."""
+        row = self.row_here
+        told = foreign(row.note or row.stays) if isinstance(row, CheckpointRow) else ""
+        return told if cell_len(told) > _SHORT_CELLS else ""
 
     def _place_of(self, here: Row | None) -> int:
         """Where this row is now, if the cursor doesn't follow the newest; else by the step."""
@@ -183,6 +194,8 @@ class CheckpointsPane(LineView):
         self.refresh_line(old + 1)
         self.refresh_line(new + 1)
         self._keep_in_sight()
+        if self._view is not None:
+            self.show_titles(_title(self._view), self._subtitle(self._view))
 
     def on_resize(self) -> None:
         self._draw()

@@ -27,6 +27,9 @@ def run(tmp_path: Path) -> RunDirectory:
         run.phase_archive(phase).mkdir(parents=True)
         journal = {"held": {"step": step}, "note": "less \x1b[2Jchat"}
         (run.phase_archive(phase) / "pivot.json").write_bytes(orjson.dumps(journal))
+    run.phase_archive(3).mkdir()
+    (run.phase_archive(3) / ".samples.json").write_text('[\n{"step": 800}\n]\n')
+    run.phase_archive(4).mkdir()
     make(tmp_path / "child", 700, parent="run", step=500, settings={"optimizer.lr": 1e-4})
     make(tmp_path / "grandchild", 650, parent="child", step=600)
     make(tmp_path / ".half.partial", 1, parent="run", step=500)
@@ -43,13 +46,14 @@ def test_lineage_pivots_and_forks_are_a_tree_by_step(run: RunDirectory) -> None:
         ("      ├─ ", 400, "pivot, phase 2: less \x1b[2Jchat"),
         ("      ├─ ", 500, "child: optimizer.lr 0.0001, at step 700"),
         ("      │  └─ ", 600, "grandchild, at step 650"),
-        ("      └─ ", 600, "pivot, phase 3: less \x1b[2Jchat"),
+        ("      ├─ ", 600, "pivot, phase 3: less \x1b[2Jchat"),
+        ("      └─ ", 800, "pivot, phase 4"),
     ]
 
 
 def test_only_steps_of_the_run_itself_lead_to_a_step_of_its_chart(run: RunDirectory) -> None:
     kin = family_of(run)
-    assert [one.step for one in kin if one.is_on_it] == [300, 400, 500, 600]
+    assert [one.step for one in kin if one.is_on_it] == [300, 400, 500, 600, 800]
     assert [one.text for one in kin if one.is_this] == ["run, at step 900"]
 
 

@@ -137,7 +137,7 @@ def planned_view(n: int = 6) -> RunView:
         {"goes": True},
         {"stays": "the best val_loss", "cause": "signal"},
     )
-    rows = (replace(row, **changes[at % 3]) for at, row in enumerate(view.checkpoints))  # type: ignore[arg-type]
+    rows = (replace(row, **changes[at % 3]) for at, row in enumerate(view.checkpoints))
     return replace(view, checkpoints=tuple(rows), skipped=())
 
 
