@@ -14,7 +14,8 @@ from console.ui.messages import StepChosen
 from console.ui.screens.dashboard import Dashboard
 from console.ui.widgets import checkpoints
 from console.ui.widgets.checkpoint_lines import row_content
-from console.ui.widgets.checkpoints import CheckpointsPane, merged_rows
+from console.ui.widgets.checkpoint_list import merged_rows
+from console.ui.widgets.checkpoints import CheckpointsPane
 from console.view.run_view import RunView
 from tests.console import fixed_run
 from tests.console.headless import Stage
@@ -126,7 +127,7 @@ async def test_from_no_row_a_move_leads_to_the_oldest() -> None:
 
 def rows_in(stage: Stage) -> list[int]:
     pane = stage.app.screen.query_one(CheckpointsPane)
-    return [row.step for row in pane._rows if not isinstance(row, Skipped)]
+    return [row.step for row in pane._list.rows if not isinstance(row, Skipped)]
 
 
 def planned_view(n: int = 6) -> RunView:
