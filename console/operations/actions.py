@@ -411,7 +411,7 @@ ACTIONS: tuple[Action, ...] = (
             "F",
             "filter",
             "Filter",
-            "The marked, pinned, going …, by cause",
+            "Marked, pinned, going, staying, by cause",
             is_shown=False,
         ),
         Action(
@@ -419,7 +419,7 @@ ACTIONS: tuple[Action, ...] = (
             "slash",
             "search",
             "Search",
-            "Only 612…, 60000-62000, or a word",
+            "By first digits, 60000-62000, or a word",
             key_display="/",
             is_shown=False,
         ),
