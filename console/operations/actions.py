@@ -341,7 +341,7 @@ ACTIONS: tuple[Action, ...] = (
             "enter",
             "compare",
             "Compare",
-            "Its audit beside the one before, or the marked",
+            "Its audit beside the one before, or marked",
             why_not=_no_checkpoint,
             key_display="Enter",
         ),
