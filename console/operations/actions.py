@@ -22,7 +22,6 @@ class Place(Enum):
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
     PROMPT = "Go anywhere"
-    NOTE = "Note on a checkpoint"
     ALARMS = "Alarms"
     EVENTS = "Events"
     FAMILY = "Tree of the run"
@@ -39,6 +38,7 @@ class Place(Enum):
     COMPARE = "Two runs"
     CHOICES = "Choices"
     THIN = "Thin dialog"
+    NOTE = "Note on a checkpoint"
 
     @property
     def is_steering(self) -> bool:
@@ -505,10 +505,6 @@ ACTIONS: tuple[Action, ...] = (
         Action("prompt.close", "escape", "dismiss", "Close", "Go nowhere"),
     ),
     *_at(
-        Place.NOTE,
-        Action("note.close", "escape", "dismiss", "Close", "Leave it as it is"),
-    ),
-    *_at(
         Place.ALARMS,
         Action("alarms.go", "enter", "go", "Go", "To the step where it was raised"),
         Action(
@@ -661,6 +657,10 @@ ACTIONS: tuple[Action, ...] = (
         Action("thin.cancel", "escape", "dismiss", "Cancel", "Close; nothing goes"),
         Action("thin.page_up", "pageup", "scroll(-1)", "Page up", "Steps before"),
         Action("thin.page_down", "pagedown", "scroll(1)", "Page down", "More steps"),
+    ),
+    *_at(
+        Place.NOTE,
+        Action("note.close", "escape", "dismiss", "Close", "Leave it as it is"),
     ),
 )
 
