@@ -7,7 +7,6 @@ from textual.content import Content
 from console import formatting
 from console.ui.theme import ACCENT, AMBER, DIM, GLYPHS, GOOD, RED, RED_BLOCK, STATE_STYLES
 from console.ui.widgets.text import Piece, bar, foreign, line, line_width
-from console.view.alarms import FEW_CHECKPOINTS
 from console.view.run_view import RequestStage, RunView, Severity
 
 _DAY_SECONDS = 86_400
@@ -210,7 +209,7 @@ def _disk(view: RunView, times: Times, *, is_short: bool) -> Content:
 
 
 def _disk_style(view: RunView) -> str:
-    if view.room.n_fit is not None and view.room.n_fit < FEW_CHECKPOINTS:
+    if view.room.is_almost_full:
         return RED_BLOCK
     if view.full_in_seconds is not None and view.full_in_seconds < _DAY_SECONDS:
         return AMBER
