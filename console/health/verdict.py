@@ -46,11 +46,10 @@ class Reason:
     def certainty(self) -> Certainty:
         return "certain" if self.sigmas >= 10 else "likely"
 
-    def words(self, now: float | None = None) -> str:
-        """`since step ~120,000 (9 d 4 h): audit score 75 → 37`; the age where `now` is known."""
-        is_dated = now is not None and self.since_t is not None
-        age = f" ({formatting.age((now or 0.0) - (self.since_t or 0.0))})" if is_dated else ""
-        return f"since step ~{formatting.about_steps(self.since_step)}{age}: {self.text}"
+    def words(self, when: str = "") -> str:
+        """`since step ~120,000 (9 d 4 h): audit score 75 → 37`; `when` is that step's time."""
+        told = f" ({when})" if when else ""
+        return f"since step ~{formatting.about_steps(self.since_step)}{told}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

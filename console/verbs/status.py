@@ -120,7 +120,7 @@ def as_text(view: RunView, now: float) -> str:
     pid = f" (pid {view.pid})" if view.pid else ""
     lines = [
         f"{view.name}: {view.status.word}{pid}{detail}",
-        *(ill_words(view, now) or [verdict_words(view)]),
+        *([ill_words(each, now) for each in view.health.reasons] or [verdict_words(view)]),
         _progress(view),
         _loss(view),
         _checkpoints(view),

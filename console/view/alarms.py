@@ -45,10 +45,9 @@ def alarms_of(
     skipped: Sequence[Skipped],
     refusals: Sequence[Refusal] = (),
     progress: Progress | None,
-    judged: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """The trainer's own alarms, then the console's; `audits` are this phase's by step,
-    `refusals` what the next start would refuse, `judged` what came of the run's health.
+    `refusals` what the next start would refuse.
     """
     found = [
         *_told(state),
@@ -57,7 +56,6 @@ def alarms_of(
         _gate(settings, audits, is_finished=state is not None and state.doing == "finished"),
         *(_behind(progress) if progress is not None else ()),
         _disk(room),
-        *judged,
         _skipped(skipped),
     ]
     return tuple(alarm for alarm in found if alarm)

@@ -86,6 +86,16 @@ def reduce(facts: Facts) -> RunView:
         free_inodes=coarse(facts.free_inodes),
         checkpoint_bytes=_size_of_one(facts),
     )
+    alarms = alarms_of(
+        state=facts.state,
+        settings=facts.settings,
+        last=facts.last,
+        audits=facts.phase_audits,
+        room=room,
+        skipped=facts.skipped,
+        refusals=facts.refusals,
+        progress=progress,
+    )
     return RunView(
         name=facts.run.name,
         path=facts.run.path,
@@ -113,17 +123,7 @@ def reduce(facts: Facts) -> RunView:
         full_in_seconds=_full_in(facts, room, step, total_steps),
         health=facts.health,
         overdue_since=progress.overdue_since if progress is not None else None,
-        alarms=alarms_of(
-            state=facts.state,
-            settings=facts.settings,
-            last=facts.last,
-            audits=facts.phase_audits,
-            room=room,
-            skipped=facts.skipped,
-            refusals=facts.refusals,
-            progress=progress,
-            judged=facts.judged_alarms,
-        ),
+        alarms=(*alarms, *facts.judged_alarms),
         judged_alarms=facts.judged_alarms,
         refusals=facts.refusals,
         replay=state.replay,

@@ -1,5 +1,7 @@
 """The verdict over a run in a few words, the same on the screen and for scripts; pure."""
 
+from console import formatting
+from console.health.verdict import Reason
 from console.view.run_view import RunView, Severity
 
 _WRONG = (Severity.ATTENTION, Severity.BAD)
@@ -19,6 +21,9 @@ def verdict_words(view: RunView) -> str:
     return "✓ healthy" if is_well else "✓ healthy by its record"
 
 
-def ill_words(view: RunView, now: float) -> list[str]:
-    """Each reason: `✖ since step ~120,000 (9 d 4 h): audit score 75 → 37`; the first first."""
-    return [f"✖ {reason.words(now)}" for reason in view.health.reasons]
+def ill_words(reason: Reason, now: float, *, is_dated: bool = False) -> str:
+    """`✖ since step ~120,000 (9 d 4 h): audit score 75 → 37`, or with its date."""
+    t = reason.since_t
+    if t is None:
+        return f"✖ {reason.words()}"
+    return f"✖ {reason.words(formatting.date(t, now) if is_dated else formatting.age(now - t))}"
