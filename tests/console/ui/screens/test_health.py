@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from console.chart.track import Track
 from console.health.verdict import Health
 from console.ui.screens.dashboard import Dashboard
@@ -82,17 +84,20 @@ async def test_the_cursor_stays_with_its_series_when_another_becomes_ill() -> No
         assert "loss of stdlib-code: 2.268" in stage.text()
 
 
-async def test_dates_in_place_of_ages_and_nothing_drawn_while_nothing_changes() -> None:
+async def test_dates_in_place_of_ages_and_nothing_drawn_while_nothing_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with stage_of(fixed_run.ill_health()).opened(80, 24) as stage:
         await open_health(stage)
         await stage.pilot.press("T")
         await stage.pilot.pause()
         assert "May 19 20:26" in row(stage, "score")
-        await stage.wake()
         drawn: list[object] = []
-        stage.app.screen._compositor.update_widgets = lambda widgets: drawn.extend(widgets)  # type: ignore[method-assign]
+        monkeypatch.setattr(type(stage.app), "_display", lambda *args: drawn.append(args))
         await stage.wake()
-        assert not drawn
+        assert drawn == []
+        await stage.becomes(replace(ILL_VIEW, health=fixed_run.fixed_health()))
+        assert drawn
 
 
 async def test_of_a_new_run_it_says_why_nothing_is_known() -> None:
