@@ -21,7 +21,7 @@ def test_a_short_history_is_judged_with_the_first_look(run: RunDirectory) -> Non
         pass
     assert view.health.verdict == "ill"
     assert view.health.reasons[0].since_step == pytest.approx(FALLS_FROM, abs=400)
-    assert view.alarms == view.judged_alarms
+    assert view.alarms == tuple(view.judged_alarms)
     assert follower.is_complete
     assert follower.look() == view
 
@@ -50,12 +50,12 @@ def test_alarms_of_the_console_before_are_not_over_while_the_run_is_not_judged(
         fixed_run.fixed_view(3),
         health=fixed_run.ill_health(),
         alarms=alarms,
-        judged_alarms=alarms,
+        judged_alarms={alarms[0]: 4800},
     )
     first = Attendance(ScriptedFollower(ill), tmp_path / "memory.json")
     (alarm,) = first.look().alarms
     first.acknowledge([alarm])
-    follower = ScriptedFollower(replace(ill, health=NOT_JUDGED, alarms=(), judged_alarms=()))
+    follower = ScriptedFollower(replace(ill, health=NOT_JUDGED, alarms=(), judged_alarms={}))
     second = Attendance(follower, tmp_path / "memory.json")
     second.look()
     follower.view = ill
@@ -73,7 +73,7 @@ def test_who_was_away_is_told_of_what_the_judge_found_meanwhile(tmp_path: Path) 
     wall[0] += 9 * 3600
     alarms = ("score: since step ~4,800: audit score 75 → 37",)
     second = Attendance(
-        ScriptedFollower(replace(view, alarms=alarms, judged_alarms=alarms)),
+        ScriptedFollower(replace(view, alarms=alarms, judged_alarms={alarms[0]: 4800})),
         tmp_path / "memory.json",
         clock=clock,
     )
