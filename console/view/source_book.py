@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from urllib.parse import unquote
 
 from console.chart.series import SeriesView
@@ -62,13 +61,14 @@ class SourceBook:
     def _look_at_tokens(self) -> dict[str, TokenIndex]:
         try:
             mtime_ns = self._run.tokens.stat().st_mtime_ns
-            names = os.listdir(self._run.tokens) if mtime_ns != self._tokens_mtime_ns else None
+            is_other = mtime_ns != self._tokens_mtime_ns
+            names = sorted(path.name for path in self._run.tokens.iterdir()) if is_other else None
         except OSError:
             mtime_ns, names = -1, []
         if names is not None:
             self._tokens_mtime_ns = mtime_ns
             kept = self._indexes
-            self._indexes = {n: kept.get(n) or self._index(n) for n in map(unquote, sorted(names))}
+            self._indexes = {n: kept.get(n) or self._index(n) for n in map(unquote, names)}
         found = {name: file.look() for name, file in self._indexes.items()}
         return {name: index for name, index in found.items() if index is not None}
 

@@ -110,7 +110,9 @@ def sources_at(facts: SourceFacts, step: int | None) -> tuple[SourceRow, ...]:
             SourceRow(
                 name=name,
                 tokens=None if size is None else size.train_tokens,
-                rows=None if size is None or not counts.context else size.train_rows(counts.context),
+                rows=None
+                if size is None or not counts.context
+                else size.train_rows(counts.context),
                 given_tokens=given.tokens,
                 given_rows=given.rows,
                 loss=moment.average(name, "loss", LOSS_MEMORY_PULLS, is_of_phase=False),

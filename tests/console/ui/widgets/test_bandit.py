@@ -2,7 +2,8 @@
 
 import pytest
 
-from console.ui.widgets.bandit import bandit_lines, title_of
+from console.ui.widgets.bandit import title_of
+from console.ui.widgets.source_table import table_lines
 from console.view.run_view import ArmRow
 from trainer.rundir.state import ArmState
 
@@ -19,7 +20,7 @@ FREE, CAPPED, FLOORED = arm("free", 0.5), arm("capped", 1.0), arm("floored", 0.1
 
 @pytest.mark.parametrize("width", [160, 80, 44])
 def test_arm_at_its_cap_or_floor_is_marked_in_words(width: int) -> None:
-    lines = [line.plain for line in bandit_lines([FREE, CAPPED, FLOORED], [], width=width)]
+    lines = [line.plain for line in table_lines([FREE, CAPPED, FLOORED], [], [], width=width)]
     heading, *rows = lines
     end = heading.index("held at") + len("held at")
     marks = {row.split()[0]: row[end - 7 : end].strip() for row in rows}
@@ -46,7 +47,7 @@ def test_forty_names_alike_but_for_their_ends_are_told_apart_and_whole_with_room
     names = [f"a_rather_long_source_name_{number:02}" for number in range(40)]
     arms = [arm(name, 0.5) for name in names]
     for width in (44, 80, 120):
-        rows = [line.plain for line in bandit_lines(arms, [], width=width)][1:]
+        rows = [line.plain for line in table_lines(arms, [], [], width=width)][1:]
         assert len({row.split()[0] for row in rows}) == 40, f"at {width} cells"
-    rows = [line.plain for line in bandit_lines(arms, [], width=160)][1:]
+    rows = [line.plain for line in table_lines(arms, [], [], width=160)][1:]
     assert [row.split()[0] for row in rows] == names
