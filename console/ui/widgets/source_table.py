@@ -24,8 +24,8 @@ from console.view.run_view import ArmRow
 from console.view.sources import MANY_PASSES, SHARE_PARTS, SourceRow
 from trainer.rundir.state import ArmState, Zombie
 
-_LEAST_NAME, _USUAL_NAME = 10, 26
-"""Cells of the names: at least, and at most unless there are longer ones."""
+_LEAST_NAME, _DATA_NAME, _USUAL_NAME = 10, 14, 26
+"""Cells of the names: at least, of sources at least, and at most unless there are longer ones."""
 _GAP = 2
 
 _BANDIT: Columns = (
@@ -41,12 +41,16 @@ _DATA: Columns = (
     ("share", 6),
     ("wanted", 7),
     ("seen", 6),
-    ("left", 7),
+    ("unseen", 7),
     ("loss", 7),
     ("val", 7),
     ("rows", 7),
     ("given", 7),
     ("tokens", 7),
+)
+_LEGEND = (
+    "share: of this phase's steps; wanted: as the pivot's review foresaw it",
+    "seen: times each row was given; unseen: rows until one comes again",
 )
 
 
@@ -69,6 +73,8 @@ class _Side:
     """By arm, in the order in which they are shown."""
     drawings: tuple[int, ...]
     """Cells that a drawing can have, most first."""
+    reserved: int
+    """Cells of a line that are no column's: for the name, and the drawing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +113,8 @@ def table_lines(
     for name, at in zip(own.lines, of_arms, strict=True):
         lines.append(_line(at, layout, own.lines[name], other.lines.get(name), name in gone))
     lines += [_zombie_line(zombie, at) for zombie, at in zip(zombies, of_zombies, strict=True)]
-    return [*lines, *_note_lines(sources, width)]
+    lines += _note_lines(sources, width)
+    return [*lines, *(Content.styled(words, DIM) for words in _LEGEND)] if is_data else lines
 
 
 def _nothing(sources: Sequence[SourceRow], *, is_data: bool) -> str:
@@ -117,7 +124,7 @@ def _nothing(sources: Sequence[SourceRow], *, is_data: bool) -> str:
 
 
 def _layout(own: _Side, other: _Side, widest: int, width: int) -> _Layout:
-    leading = columns_within(own.columns, width - _LEAST_NAME)
+    leading = columns_within(own.columns, width - own.reserved)
     room = width - _taken(leading)
     name = min(max(room - own.drawings[-1] - _GAP, _LEAST_NAME), widest)
     room -= name
@@ -137,14 +144,16 @@ def _heading(layout: _Layout) -> str:
         "".join(right(name, cells) for name, cells in columns)
         for columns in (layout.leading, layout.following)
     )
-    return left("arm", layout.name) + leading + " " * (layout.drawing + _GAP) + following
+    heading = left("arm", layout.name) + leading + " " * (layout.drawing + _GAP) + following
+    return heading.rstrip()
 
 
 def _line(name: str, layout: _Layout, own: _Line, other: _Line | None, is_gone: bool) -> Content:
     leading = _in_columns(own, layout.leading)
-    if is_gone:
-        return Content.styled(f"{name}{leading}  gone", RED)
     following = _in_columns(other, layout.following) if other else ""
+    if is_gone:
+        gone = left("gone", layout.drawing) if layout.drawing else "gone"
+        return Content.styled(f"{name}{leading}{' ' * _GAP}{gone}{following}".rstrip(), RED)
     drawing = own.draw(layout.drawing) if layout.drawing else Content()
     return Content.assemble(name, leading, " " * _GAP, drawing, following)
 
@@ -156,7 +165,7 @@ def _in_columns(line: _Line, columns: Columns) -> str:
 def _bandit_side(arms: Sequence[ArmRow]) -> _Side:
     ordered = sorted(arms, key=lambda arm: (-(arm.state.probability or 0.0), arm.name))
     lines = {arm.name: _bandit_line(arm.state) for arm in ordered}
-    return _Side(columns=_BANDIT, lines=lines, drawings=(8,))
+    return _Side(columns=_BANDIT, lines=lines, drawings=(8,), reserved=_LEAST_NAME)
 
 
 def _bandit_line(state: ArmState) -> _Line:
@@ -179,7 +188,9 @@ def _bar(share: float, cells: int) -> Content:
 
 def _data_side(sources: Sequence[SourceRow]) -> _Side:
     lines = {row.name: _data_line(row) for row in sources}
-    return _Side(columns=_DATA, lines=lines, drawings=(SHARE_PARTS, SHARE_PARTS // 2))
+    drawings = (SHARE_PARTS, SHARE_PARTS // 2)
+    reserved = _DATA_NAME + _GAP + drawings[-1]
+    return _Side(columns=_DATA, lines=lines, drawings=drawings, reserved=reserved)
 
 
 def _data_line(row: SourceRow) -> _Line:
@@ -187,7 +198,7 @@ def _data_line(row: SourceRow) -> _Line:
         "share": formatting.percent(row.share),
         "wanted": formatting.percent(row.wanted),
         "seen": _times(row.passes),
-        "left": formatting.short_steps(row.rows_left),
+        "unseen": formatting.short_steps(row.rows_left),
         "loss": formatting.number(row.loss, 3),
         "val": formatting.number(row.val_loss, 3),
         "rows": formatting.short_steps(row.rows),
