@@ -33,6 +33,12 @@ def short_steps(count: int | None) -> str:
     return str(count)
 
 
+def about_steps(step: int) -> str:
+    """Three digits of it, as far as a step that was estimated can be told: `121,000`."""
+    unit = 10 ** max(0, len(str(abs(step))) - 3)
+    return steps(round(step / unit) * unit)
+
+
 def size(n_bytes: int | None) -> str:
     """Decimal units, three digits: `1.44 GB`, `154 MB`, `8 B`."""
     if n_bytes is None:

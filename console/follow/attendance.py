@@ -79,15 +79,16 @@ class Attendance:
                 self._keep()
 
     def _remember(self, view: RunView, series: SeriesView) -> Remembered:
-        if not view.is_complete or view.is_lost:
+        if not (view.is_complete and view.is_judged) or view.is_lost:
             return self._remembered or Remembered()
         now = self._clock.wall()
         is_first = self._remembered is None
         known = self._remembered or self._recall(view, series)
+        alarms = after_look(known.alarms, view.alarms, step=view.step, now=now)
+        known = replace(known, alarms=alarms)
         if not is_first and self._before is not None:
             known = self._tell_of_before(self._before, known, view, now)
-        alarms = after_look(known.alarms, view.alarms, step=view.step, now=now)
-        self._remembered = replace(known, seen=seen(view, now), alarms=alarms)
+        self._remembered = replace(known, seen=seen(view, now))
         if self._clock.monotonic() - self._kept_at >= _KEEP_SECONDS:
             self._keep()
         return self._remembered

@@ -25,6 +25,7 @@ class Place(Enum):
     PROMPT = "Go anywhere"
     ALARMS = "Alarms"
     EVENTS = "Events"
+    HEALTH = "Health"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -207,6 +208,14 @@ ACTIONS: tuple[Action, ...] = (
             is_shown=False,
         ),
         Action("pane.log", "5", "choose(4)", "Log", "Go to the log pane", is_shown=False),
+        Action(
+            "pane.health",
+            "h",
+            "health",
+            "Health",
+            "Whether it is healthy; what is wrong since when",
+            is_shown=False,
+        ),
         Action(
             "pane.events",
             "e",
@@ -467,6 +476,12 @@ ACTIONS: tuple[Action, ...] = (
         Action("events.kind_before", "F", "filter(-1)", "Kind", "Only the kind before"),
         Action("events.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
         Action("events.close", "escape,q,e", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.HEALTH,
+        Action("health.go", "enter", "go", "Go", "Where it began, and its track on the chart"),
+        Action("health.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
+        Action("health.close", "escape,q,h", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.HELP,

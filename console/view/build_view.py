@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from console import formatting
+from console.health.verdict import NOT_JUDGED, Health
 from console.process.presence import Presence
 from console.view.alarms import Progress, alarms_of
 from console.view.disk_forecast import Room, coarse, full_in_seconds, steps_until_full
@@ -60,6 +61,8 @@ class Facts:
     skipped: tuple[Skipped, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse."""
+    health: Health = NOT_JUDGED
+    judged_alarms: tuple[str, ...] = ()
     free_bytes: int | None = None
     free_inodes: int | None = None
     log_tail: tuple[str, ...] = ()
@@ -77,11 +80,21 @@ def reduce(facts: Facts) -> RunView:
     state = facts.state or State()
     holder = facts.presence.holder
     step, total_steps = step_of_run(facts), total_steps_of(facts)
-    is_running = facts.presence.is_running
+    is_running, progress = facts.presence.is_running, _progress_of(facts, step)
     room = Room(
         free_bytes=coarse(facts.free_bytes),
         free_inodes=coarse(facts.free_inodes),
         checkpoint_bytes=_size_of_one(facts),
+    )
+    alarms = alarms_of(
+        state=facts.state,
+        settings=facts.settings,
+        last=facts.last,
+        audits=facts.phase_audits,
+        room=room,
+        skipped=facts.skipped,
+        refusals=facts.refusals,
+        progress=progress,
     )
     return RunView(
         name=facts.run.name,
@@ -108,16 +121,10 @@ def reduce(facts: Facts) -> RunView:
         zombies=state.zombies,
         room=room,
         full_in_seconds=_full_in(facts, room, step, total_steps),
-        alarms=alarms_of(
-            state=facts.state,
-            settings=facts.settings,
-            last=facts.last,
-            audits=facts.phase_audits,
-            room=room,
-            skipped=facts.skipped,
-            refusals=facts.refusals,
-            progress=_progress_of(facts, step),
-        ),
+        health=facts.health,
+        overdue_since=progress.overdue_since if progress is not None else None,
+        alarms=(*alarms, *facts.judged_alarms),
+        judged_alarms=facts.judged_alarms,
         refusals=facts.refusals,
         replay=state.replay,
         last_save=state.last_save,

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from console.chart.series import Series
+from console.health.verdict import Health, Reason, SeriesLine
 from console.view.disk_forecast import Room
 from console.view.glance import Glance
 from console.view.gpu import Gpu, Gpus
@@ -63,6 +64,24 @@ _ARMS = {
     "chat": (54, 0.120, 0.250, 0.049, 0.00, 0.25),
 }
 
+_SERIES = {
+    "loss": "2.812, best 2.810",
+    "loss of stdlib-docs": "2.411, best 2.411",
+    "loss of stdlib-code": "2.268, best 2.266",
+    "loss of books": "3.120, best 3.118",
+    "loss of wiki-en": "3.344, best 3.342",
+    "loss of chat": "2.951, best 2.948",
+    "val_loss": "2.851, best 2.849",
+    "val_loss of books": "3.161, best 3.160",
+    "val_loss of wiki-en": "3.402, best 3.399",
+    "train–val gap": "0.039, usually 0.038",
+    "score": "72, best 73",
+    "grad_norm": "0.352, usually 0.348",
+    "clipping": "0%, usually 0%",
+    "step time": "10.0 s, usually 10.0 s",
+    "tokens/s": "52,429, usually 52,400",
+}
+
 _CAUSES = {PIVOT_STEP: "pivot", RESTART_STEP - 33: "stop", 113_450: "signal"}
 
 
@@ -104,6 +123,7 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
             for name, (pulls, reward, weight, probability, floor, cap) in _ARMS.items()
         ),
         zombies=(Zombie(arm="repo-docstrings", pulls=9120, weight=1.546, reason="no text there"),),
+        health=fixed_health(),
         room=Room(free_bytes=612_000_000_000, checkpoint_bytes=CHECKPOINT_BYTES),
         full_in_seconds=4.2 * 86_400,
         marks=(
@@ -114,6 +134,52 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
         n_records=STEP,
         log_tail=_log(),
         notes=("replay of steps 113,451 to 113,466 proven",),
+    )
+
+
+def fixed_health() -> Health:
+    """Nothing is wrong with any series."""
+    return Health(verdict="healthy", lines=tuple(map(_well, _SERIES)))
+
+
+def ill_health() -> Health:
+    """The score falls since nine days, and one arm's text is bad since two."""
+    score = Reason(
+        kind="score",
+        series="score",
+        since_step=36_182,
+        past=75.1,
+        now=37.4,
+        text="audit score 75 → 37",
+        sigmas=21.4,
+        since_t=NOW - (STEP - 36_182) * STEP_SECONDS,
+    )
+    chat = Reason(
+        kind="source",
+        series="loss of chat",
+        since_step=95_940,
+        past=2.95,
+        now=3.61,
+        text="loss of chat 2.95 → 3.61",
+        sigmas=7.2,
+        since_t=NOW - (STEP - 95_940) * STEP_SECONDS,
+    )
+    ill = {reason.series: _ill(reason) for reason in (score, chat)}
+    lines = tuple(ill.get(name) or _well(name) for name in _SERIES)
+    return Health(verdict="ill", reasons=(score, chat), lines=lines)
+
+
+def _well(series: str) -> SeriesLine:
+    return SeriesLine(series=series, now=None, past=None, since_step=None, text=_SERIES[series])
+
+
+def _ill(reason: Reason) -> SeriesLine:
+    return SeriesLine(
+        series=reason.series,
+        now=reason.now,
+        past=reason.past,
+        since_step=reason.since_step,
+        text=reason.text,
     )
 
 

@@ -20,7 +20,7 @@ from console.view.alarm_book import Alarm, unacknowledged
 _STATE_CELLS = 13
 
 
-class AlarmsScreen(ListedScreen):
+class AlarmsScreen(ListedScreen[int]):
     """Ends with the step at which the chosen alarm was raised, or none."""
 
     HINT = "Enter to its step   a acknowledge   A all   T dates   Esc back"

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from console import formatting
 from console.health.evidence import Evidence, first_steps
 from console.health.judge import Judge, judge
 from tests.console.health.records import (
@@ -120,7 +121,8 @@ def test_score_that_decays_is_told_in_points_and_dated() -> None:
     found = judge(run(score_falls=after(4800, 38, 3000)))
     assert_first(found, "score", 4800, 0.05)
     assert found.reasons[0].text.startswith("audit score 7")
-    assert f"since step ~{found.reasons[0].since_step:,}: audit score" in found.headline
+    about = formatting.about_steps(found.reasons[0].since_step)
+    assert f"since step ~{about}: audit score" in found.headline
 
 
 def test_noise_of_an_untrained_model_that_scores_high_is_no_past() -> None:
