@@ -81,14 +81,14 @@ def _gap(evidence: Evidence, loss: Curve, pool: Pool) -> Reason | None:
     return None if common is None else _opened(GAP, evidence.pivots, loss, common, held)
 
 
-def memorised(evidence: Evidence, pool: Pool) -> Iterator[Reason]:
+def memorised(evidence: Evidence, pool: Pool) -> Iterator[tuple[str, Reason]]:
     """Sources that are learned by heart: their own loss falls away from their own val_loss."""
     for name, loss in pool.arms.items():
         held = audited(evidence, evidence.val_losses.get(name, _NOTHING_TOLD))
         if len(loss) >= FEWEST_BINS:
             found = _opened(f"{GAP} of {name}", evidence.pivots, loss, loss.value, held)
             if found is not None and found.kind == "memorising":
-                yield found
+                yield name, found
 
 
 def _opened(

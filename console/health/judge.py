@@ -6,7 +6,7 @@ random number: the same record has the same verdict, however it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,7 +47,7 @@ class _Bulk:
 
     key: object
     reasons: list[Reason]
-    memorised: tuple[Reason, ...]
+    memorised: Mapping[str, Reason]
     lines: tuple[SeriesLine, ...]
 
 
@@ -124,7 +124,7 @@ def _bulk_of(evidence: Evidence, curves: RecordCurves, key: object) -> _Bulk:
     return _Bulk(
         key=key,
         reasons=reasons,
-        memorised=tuple(memorised(evidence, pool)) if has_audits else (),
+        memorised=dict(memorised(evidence, pool)) if has_audits else {},
         lines=series_lines(evidence, curves, reasons),
     )
 

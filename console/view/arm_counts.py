@@ -126,9 +126,9 @@ def _sums(series: SeriesView, records: slice, context: int | None, n_blocks: int
     """(n_blocks, 3, arms) of records that are so many blocks of one length."""
     pulls, tokens = _pulls(series, records, n_blocks), series.tokens[records]
     if len(tokens) and (tokens == tokens[0]).all():  # as is usual, and takes a third of the time
-        each = float(tokens[0])
+        each = max(float(tokens[0]), 0.0)
         return np.stack([pulls, each * pulls, (each // context if context else 0) * pulls], axis=1)
-    told = np.nan_to_num(tokens.astype(np.float64))
+    told = np.maximum(np.nan_to_num(tokens.astype(np.float64)), 0.0)
     rows = told // context if context else np.zeros_like(told)
     others = [_pulls(series, records, n_blocks, weights) for weights in (told, rows)]
     return np.stack([pulls, *others], axis=1)

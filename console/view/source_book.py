@@ -25,6 +25,8 @@ class SourceBook:
         self._indexes: dict[str, CachedFile[TokenIndex | None]] = {}
         self._tokens_mtime_ns = self._archive_mtime_ns = -1
         self._archived: dict[int, Settings] = {}
+        self._phase = 1
+        """That `run.toml` is of."""
         self._key: _Key = ()
         self.facts = SourceFacts()
         """As of the last look."""
@@ -43,11 +45,11 @@ class SourceBook:
         self._look_at_archives()
         gone = _gone(state)
         key: _Key = (series, audits, settings, gone, is_foreign, tuple(sizes.items()))
-        key = (*key, tuple(self._archived))
+        key = (*key, self._phase)
         if key != self._key:
             self._key = key
             context = None if settings is None or is_foreign else settings.model.context
-            now = {} if settings is None else {max(self._archived, default=0) + 1: settings}
+            now = {} if settings is None else {self._phase: settings}
             self.facts = SourceFacts(
                 counts=counted(series, context, self.facts.counts),
                 settings=self._archived | now,
@@ -85,6 +87,7 @@ class SourceBook:
             return
         self._archive_mtime_ns = mtime_ns
         for phase, folder in self._run.archived_phases():
+            self._phase = phase + 1
             found, _ = read_settings(folder / self._run.settings.name)
             if found is not None:
                 self._archived[phase] = found

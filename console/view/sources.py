@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -70,12 +69,6 @@ class SourceRow:
         if not self.rows or self.given_rows is None:
             return None
         return self.rows - self.given_rows % self.rows
-
-    def as_json(self) -> dict[str, Any]:
-        """For `status --json`."""
-        names = ("name", "tokens", "rows", "given_tokens", "given_rows", "passes", "rows_left")
-        names += ("loss", "val_loss", "share", "wanted")
-        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,6 +7,7 @@ from textual.binding import BindingType
 from textual.reactive import var
 
 from console import formatting
+from console.health.verdict import Health, Reason
 from console.operations.actions import Place
 from console.ui.keys import bindings_at
 from console.ui.widgets.line_view import LineView
@@ -29,11 +30,13 @@ class BanditPane(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self._now: tuple[tuple[ArmRow, ...], tuple[Zombie, ...]] = ((), ())
+        self._ills: tuple[Reason, ...] = ()
         self._facts = SourceFacts()
 
     def show(self, view: RunView, facts: SourceFacts) -> None:
         """Show this view's arms and zombies, and what is known of the sources."""
         self._now, self._facts = (view.arms, view.zombies), facts
+        self._ills = ills_of(view.health)
         self._draw()
 
     def select(self, step: int | None) -> None:
@@ -61,11 +64,18 @@ class BanditPane(LineView):
         if self.step is not None:
             arms, zombies = arms_at(self._facts, self.step), ()
         sources, width = sources_at(self._facts, self.step), self.line_width
-        lines = table_lines(arms, zombies, sources, width=width, is_data=self.is_data)
+        ills = [ill for ill in self._ills if self.step is None or ill.since_step <= self.step]
+        lines = table_lines(arms, zombies, sources, width=width, is_data=self.is_data, ills=ills)
         title = "3 data" if self.is_data else "3 bandit"
         at = "" if self.step is None else f" at step {formatting.steps(self.step)}"
         self.show_titles(title + at, title_of(arms, len(zombies)))
         self.show_lines(len(lines), lines.__getitem__)
+
+
+def ills_of(health: Health) -> tuple[Reason, ...]:
+    """What is wrong with single sources."""
+    of_sources = (r for r in health.reasons if r.series.startswith(("loss of ", "val_loss of ")))
+    return (*of_sources, *health.memorised.values())
 
 
 def title_of(arms: Sequence[ArmRow], zombies: int) -> str:

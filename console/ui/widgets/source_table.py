@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from console import formatting
+from console.health.verdict import Reason
 from console.ui.theme import ACCENT, DIM, RED
 from console.ui.widgets.text import (
     Columns,
@@ -94,8 +95,9 @@ def table_lines(
     *,
     width: int,
     is_data: bool = False,
+    ills: Sequence[Reason] = (),
 ) -> list[Content]:
-    """A heading, a line an arm, a line a zombie, and in words which source is seen too often.
+    """A heading, a line an arm, a line a zombie, the `ills` of sources, those seen too often.
 
     As the bandit has them, the most probable first, or as sources (`is_data`), the most drawn
     first; the other side too, as far as `width` cells allow.
@@ -113,6 +115,7 @@ def table_lines(
     for name, at in zip(own.lines, of_arms, strict=True):
         lines.append(_line(at, layout, own.lines[name], other.lines.get(name), name in gone))
     lines += [_zombie_line(zombie, at) for zombie, at in zip(zombies, of_zombies, strict=True)]
+    lines += [Content.styled(left(foreign(ill.words()), width).rstrip(), RED) for ill in ills]
     lines += _note_lines(sources, width)
     return [*lines, *(Content.styled(words, DIM) for words in _LEGEND)] if is_data else lines
 
