@@ -82,10 +82,10 @@ class SourceBook:
         try:
             mtime_ns = self._run.archive.stat().st_mtime_ns
         except OSError:
-            return
+            mtime_ns = -1
         if mtime_ns == self._archive_mtime_ns:
             return
-        self._archive_mtime_ns = mtime_ns
+        self._archive_mtime_ns, self._archived, self._phase = mtime_ns, {}, 1
         for phase, folder in self._run.archived_phases():
             self._phase = phase + 1
             found, _ = read_settings(folder / self._run.settings.name)

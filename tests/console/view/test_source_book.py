@@ -107,6 +107,15 @@ def test_settings_of_an_earlier_phase_are_those_of_its_archive(run: RunDirectory
     assert set(follow(run).sources.settings) == {2}
 
 
+def test_pivot_that_is_rolled_back_leaves_no_phase_behind(run: RunDirectory) -> None:
+    run.phase_archive(1).mkdir(parents=True)
+    follower = follow(run)
+    assert set(follower.sources.settings) == {2}
+    run.phase_archive(1).rmdir()
+    follower.look()
+    assert set(follower.sources.settings) == {1}
+
+
 def test_arms_that_the_state_calls_dead_are_gone(run: RunDirectory) -> None:
     arms = {"stdlib-docs": ArmState(available=False), "stdlib-code": ArmState()}
     write_state(run.state, State(arms=arms, zombies=(Zombie(arm="old"),)))
