@@ -84,7 +84,9 @@ class Attendance:
         now = self._clock.wall()
         is_first = self._remembered is None
         known = self._remembered or self._recall(view, series)
-        alarms = after_look(known.alarms, view.alarms, step=view.step, now=now)
+        alarms = after_look(
+            known.alarms, view.alarms, step=view.step, now=now, began=view.judged_alarms
+        )
         known = replace(known, alarms=alarms)
         if not is_first and self._before is not None:
             known = self._tell_of_before(self._before, known, view, now)

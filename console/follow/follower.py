@@ -182,7 +182,7 @@ class Follower:
             room=Room(),
             full_in_seconds=None,
             alarms=(),
-            judged_alarms=(),
+            judged_alarms={},
             notes=(),
         )
 

@@ -451,7 +451,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     *_at(
         Place.ALARMS,
-        Action("alarms.go", "enter", "go", "Go", "To the step where it was raised"),
+        Action("alarms.go", "enter", "go", "Go", "To the step where it began, or was raised"),
         Action(
             "alarms.acknowledge",
             "a,space",

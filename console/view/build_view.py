@@ -62,7 +62,8 @@ class Facts:
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse."""
     health: Health = NOT_JUDGED
-    judged_alarms: tuple[str, ...] = ()
+    judged_alarms: Mapping[str, int] = field(default_factory=dict)
+    """Of `RunView`."""
     free_bytes: int | None = None
     free_inodes: int | None = None
     log_tail: tuple[str, ...] = ()

@@ -2,8 +2,8 @@
 
 import math
 import operator
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,16 @@ with the noise, and is no new alarm each time.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """A reason as it was told as an alarm."""
+
+    text: str
+    since_step: int
+    found_at: int
+    """The run's step when it was found last."""
+
+
 class HealthBook:
     """Judges what has changed; keeps which reasons were told as alarms."""
 
@@ -31,12 +41,14 @@ class HealthBook:
         self._judged_from: tuple[object, ...] = ()
         self._audits: tuple[Audit, ...] = ()
         self._of_audits = _columns(())
-        self._told: dict[str, tuple[str, int]] = {}
-        """By topic, the alarm's text and the run's step when its reason was found last."""
+        self._told: dict[str, _Told] = {}
+        """By topic."""
         self.health: Health = NOT_JUDGED
         """The same object until it was judged anew."""
-        self.alarms: tuple[str, ...] = ()
-        """A `topic: text` for each series that went wrong; the topic stays while it lasts."""
+        self.alarms: Mapping[str, int] = {}
+        """A `topic: text` for each series that went wrong, and the step where that began; the topic
+        stays while it lasts.
+        """
 
     @property
     def is_judged(self) -> bool:
@@ -89,16 +101,18 @@ class HealthBook:
         last = int(series.step[-1]) if len(series) else 0
         span = last - int(series.step[0]) if len(series) else 0
         lasting = {
-            topic: (text, found_at)
-            for topic, (text, found_at) in self._told.items()
-            if 0 <= last - found_at < _LASTS * span
+            topic: told
+            for topic, told in self._told.items()
+            if 0 <= last - told.found_at < _LASTS * span
         }
-        found: dict[str, tuple[str, int]] = {}
+        found: dict[str, _Told] = {}
         for reason in self.health.reasons:
             topic = reason.series.replace(": ", " ")
-            found.setdefault(topic, (f"{topic}: {reason.words()}", last))
+            text = f"{topic}: {reason.words()}"
+            told = _Told(text=text, since_step=reason.since_step, found_at=last)
+            found.setdefault(topic, told)
         self._told = found | {topic: told for topic, told in lasting.items() if topic not in found}
-        self.alarms = tuple(text for text, _ in self._told.values())
+        self.alarms = {told.text: told.since_step for told in self._told.values()}
 
 
 def _columns(audits: Sequence[Audit]) -> Evidence:

@@ -3,6 +3,7 @@
 Everything that a trainer did not write is `None`: shown as unknown, never guessed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -218,8 +219,8 @@ class RunView:
     overdue_since: int | None = None
     """The step of the newest checkpoint, where the next one should be there by now; 0: none is."""
     alarms: tuple[str, ...] = ()
-    judged_alarms: tuple[str, ...] = ()
-    """Those of the alarms that came of the run's health."""
+    judged_alarms: Mapping[str, int] = field(default_factory=dict)
+    """Those of the alarms that came of the run's health, each with the step where that began."""
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse; each is an alarm, too."""
     replay: Replay | None = None

@@ -15,6 +15,8 @@ from console.view.run_view import (
     ArmRow,
     Audit,
     CheckpointRow,
+    Event,
+    EventKind,
     LossPoint,
     Mark,
     MarkKind,
@@ -63,6 +65,22 @@ _ARMS = {
     "wiki-en": (187, 0.288, 0.702, 0.164, 0.00, 1.00),
     "chat": (54, 0.120, 0.250, 0.049, 0.00, 0.25),
 }
+
+_EVENTS: tuple[tuple[int, EventKind, str] | tuple[int, EventKind, str, Severity], ...] = (
+    (1, EventKind.START, "starting: attempt 1"),
+    (41_232, EventKind.CRASH, "killed by the kernel: out of memory", Severity.BAD),
+    (41_233, EventKind.START, "resuming from step_041200.bin, attempt 2"),
+    (41_266, EventKind.REPLAY, "steps 41,201 to 41,232 proven equal to the record on file"),
+    (61_300, EventKind.SAVE, "ALARM checkpoint: no space left on device", Severity.BAD),
+    (61_340, EventKind.SAVE, "over: checkpoint: step_061340.bin written"),
+    (80_100, EventKind.THINNING, "thin: 412 checkpoints, 594 GB (ann@gpu7)"),
+    (97_000, EventKind.GATE, "2 audits in a row under 30, now 28.4", Severity.ATTENTION),
+    (97_100, EventKind.GATE, "score 41.0, no more under 30"),
+    (104_512, EventKind.STALL, "still 12 min", Severity.ATTENTION),
+    (PIVOT_STEP, EventKind.PIVOT, "phase 2: less code"),
+    (113_450, EventKind.OPERATOR, "stop: checkpoint written (ann@gpu7)"),
+    (113_451, EventKind.START, "resuming from step_113450.bin, attempt 4"),
+)
 
 _SERIES = {
     "loss": "2.812, best 2.810",
@@ -224,6 +242,32 @@ def fixed_machine() -> Machine:
         room=Room(free_bytes=612_000_000_000, free_inodes=31_200_000),
         recent=tuple(level / 7 for level in (7, 7, 6, 7, 7, 2, 7, 7, 7, 6, 7, 7)),
     )
+
+
+def ill_view() -> RunView:
+    """The same run after its score began to fall, its disk almost full."""
+    health = ill_health()
+    judged = {f"{each.series}: {each.words()}": each.since_step for each in health.reasons}
+    free = 3_100_000_000
+    disk = "disk almost full: 3.10 GB free, room for 2 more checkpoints"
+    return replace(
+        fixed_view(),
+        health=health,
+        alarms=(disk, *judged),
+        judged_alarms=judged,
+        room=Room(free_bytes=free, checkpoint_bytes=CHECKPOINT_BYTES),
+        full_in_seconds=2100.0,
+    )
+
+
+def eventful_view() -> RunView:
+    """The same run with what happened to it."""
+    return replace(fixed_view(), events=tuple(_event(*each) for each in _EVENTS))
+
+
+def _event(step: int, kind: EventKind, text: str, severity: Severity = Severity.OK) -> Event:
+    t = NOW - (STEP - step) * STEP_SECONDS
+    return Event(t=t, step=step, kind=kind, text=text, severity=severity)
 
 
 def stopping_view() -> RunView:

@@ -109,8 +109,39 @@ async def show_compare(stage: Stage) -> None:
     await stage.pilot.pause()
 
 
+async def show_health(stage: Stage) -> None:
+    """Series by series, after the score began to fall."""
+    await stage.becomes(fixed_run.ill_view())
+    await stage.pilot.press("h")
+    await stage.pilot.pause()
+
+
+async def show_ill(stage: Stage) -> None:
+    """The first screen of a run that is ill."""
+    await stage.becomes(fixed_run.ill_view())
+
+
+async def show_alarms(stage: Stage) -> None:
+    """What nobody has acknowledged, and what has been."""
+    await stage.becomes(fixed_run.ill_view())
+    await stage.pilot.press("exclamation_mark", "a")
+    await stage.until(lambda: "lasts, seen" in stage.text(), "the acknowledgement")
+    await stage.pilot.pause()
+
+
+async def show_events(stage: Stage) -> None:
+    """Three weeks, the newest first."""
+    await stage.becomes(fixed_run.eventful_view())
+    await stage.pilot.press("e", "down", "down")
+    await stage.pilot.pause()
+
+
 SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {
     "dashboard": show_dashboard,
+    "ill": show_ill,
+    "health": show_health,
+    "alarms": show_alarms,
+    "events": show_events,
     "checkpoints": show_checkpoints,
     "stop": show_stop_dialog,
     "policy": show_policy,

@@ -17,11 +17,12 @@ from console.ui.screens.framed import put
 from console.ui.screens.listed import ListedScreen, place_of
 from console.ui.theme import DIM, GOOD, RED
 from console.ui.widgets.cursor_list import CursorList
-from console.ui.widgets.text import foreign, left, right
+from console.ui.widgets.text import foreign, left, names_within, right
 from console.view.health_rows import HealthRow, health_rows
 from console.view.health_words import verdict_words
 
-_SERIES_CELLS, _SINCE_CELLS, _AGE_CELLS = 22, 16, 14
+_SINCE_CELLS, _AGE_CELLS = 16, 14
+_LEAST_SERIES, _MOST_SERIES, _MOST_TEXT = 20, 34, 44
 _TRACKS = {
     "loss": Track.LOSS,
     "val_loss": Track.VAL_LOSS,
@@ -59,6 +60,9 @@ class HealthScreen(ListedScreen[Sight]):
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__(clock=clock)
         self._rows: list[HealthRow] = []
+        self._names: list[str] = []
+        self._is_judged = False
+        """Whether the rows are of a run that was judged: until then no row was chosen."""
 
     def action_go(self) -> None:
         """End with the step and the track of the line under the cursor."""
@@ -70,13 +74,20 @@ class HealthScreen(ListedScreen[Sight]):
     def draw(self) -> None:
         if self.glance is None:
             return
-        here, rows = self._here(), self.query_one(CursorList)
-        self._rows = health_rows(self.glance.view, self.clock())
-        self.show_title(f"Health: {foreign(verdict_words(self.glance.view))}")
-        names = [row.series for row in self._rows]
-        at = place_of(here.series if here is not None else None, names, rows.cursor)
+        view, rows = self.glance.view, self.query_one(CursorList)
+        here = self._here() if self._is_judged else None
+        self._rows, self._is_judged = health_rows(view, self.clock()), view.is_judged
+        self.show_title(f"Health: {foreign(verdict_words(view))}")
+        series = [row.series for row in self._rows]
+        self._names = names_within([foreign(each) for each in series], self._series_cells - 3)
+        at = place_of(here.series, series, rows.cursor) if here is not None else 0
         rows.show_rows(len(self._rows), self._line, at)
         self.draw_detail()
+
+    @property
+    def _series_cells(self) -> int:
+        quarter = self.query_one(CursorList).line_width // 4
+        return min(max(quarter, _LEAST_SERIES), _MOST_SERIES)
 
     def draw_detail(self) -> None:
         row = self._here()
@@ -94,12 +105,12 @@ class HealthScreen(ListedScreen[Sight]):
 
     def _line(self, index: int) -> Content:
         row, width = self._rows[index], self.query_one(CursorList).line_width
-        cells = max(width - _SERIES_CELLS - _SINCE_CELLS - _AGE_CELLS, 10)
+        cells = max(width - self._series_cells - _SINCE_CELLS - _AGE_CELLS, 10)
         glyph, style = ("✖", RED) if row.is_ill else ("●", "")
         return Content.assemble(
             (f"{glyph} ", style or GOOD),
-            (left(foreign(row.series), _SERIES_CELLS - 2), style),
-            (left(foreign(row.text), cells), style),
+            (left(self._names[index], self._series_cells - 2), style),
+            (left(foreign(row.text), min(cells, _MOST_TEXT)), style),
             (self._since(row), DIM),
         )
 

@@ -157,7 +157,7 @@ def test_text_says_the_same_and_can_not_steer_the_terminal() -> None:
 
 def test_the_health_is_in_json_and_text_and_an_alarm_that_it_raised_is_told_once() -> None:
     alarms = ("score: since step ~104,000: audit score 75 → 37", "disk almost full: 1 GB")
-    view = replace(VIEW, health=ILL, alarms=alarms, judged_alarms=alarms[:1])
+    view = replace(VIEW, health=ILL, alarms=alarms, judged_alarms={alarms[0]: 104_260})
     told = as_json(view)
     assert told["alarms"] == list(alarms)
     assert told["health"] == {

@@ -134,11 +134,11 @@ def test_an_alarm_keeps_its_topic_while_numbers_and_steps_move(watched: Watched)
     watched.grows(1000)
     watched.judge.says = ill(reason("loss of a: b", 500))
     watched.looks()
-    assert watched.book.alarms == ("loss of a b: since step ~500: loss of a: b 75 → 37",)
+    assert watched.book.alarms == {"loss of a b: since step ~500: loss of a: b 75 → 37": 500}
     watched.grows(100)
     watched.judge.says = ill(reason("loss of a: b", 520, now=35.0))
     watched.looks()
-    assert watched.book.alarms == ("loss of a b: since step ~520: loss of a: b 75 → 35",)
+    assert watched.book.alarms == {"loss of a b: since step ~520: loss of a: b 75 → 35": 520}
 
 
 def test_a_series_that_went_wrong_in_two_ways_is_one_alarm(watched: Watched) -> None:
@@ -173,11 +173,11 @@ def test_a_history_made_anew_has_no_alarm_of_the_one_before(watched: Watched) ->
     watched.grows(900)
     watched.judge.says = Health(verdict="healthy")
     watched.looks()
-    assert watched.book.alarms == ()
+    assert not watched.book.alarms
 
 
 def test_a_run_without_a_record_is_judged_and_unknown() -> None:
     book = HealthBook()
     book.look(0.0, Series().view(), (), None, ())
     assert book.is_judged
-    assert (book.health.verdict, book.alarms) == ("unknown", ())
+    assert (book.health.verdict, book.alarms) == ("unknown", {})

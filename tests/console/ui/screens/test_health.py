@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from console.chart.track import Track
-from console.health.verdict import Health
+from console.health.verdict import NOT_JUDGED, Health
 from console.ui.screens.dashboard import Dashboard
 from console.ui.screens.health import HealthScreen, track_of
 from console.ui.widgets.loss_chart import LossChart
@@ -82,6 +82,26 @@ async def test_the_cursor_stays_with_its_series_when_another_becomes_ill() -> No
         await stage.becomes(ILL_VIEW)
         assert "Health: ✖ ill" in stage.text()
         assert "loss of stdlib-code: 2.268" in stage.text()
+
+
+async def test_opened_before_the_run_is_judged_it_begins_with_what_is_wrong_then() -> None:
+    async with stage_of(NOT_JUDGED).opened(80, 24) as stage:
+        await open_health(stage)
+        assert "not judged yet" in stage.text()
+        await stage.becomes(ILL_VIEW)
+        assert "score: audit score 75 → 37; certain" in stage.text()
+
+
+async def test_long_names_that_differ_are_shown_as_different() -> None:
+    names = [f"val_loss of stdlib-{name}" for name in ("docstrings", "docs", "code")]
+    health = replace(
+        fixed_run.fixed_health(),
+        lines=tuple(replace(fixed_run.fixed_health().lines[0], series=name) for name in names),
+    )
+    async with stage_of(health).opened(80, 24) as stage:
+        await open_health(stage)
+        shown = [line[4:22] for line in stage.text().splitlines() if "2.812" in line][:3]
+        assert len(set(shown)) == 3
 
 
 async def test_dates_in_place_of_ages_and_nothing_drawn_while_nothing_changes(

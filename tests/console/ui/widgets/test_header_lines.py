@@ -201,7 +201,7 @@ def test_where_it_is_narrow_the_words_that_matter_stay_whole() -> None:
 
 
 def test_the_alarms_that_the_health_raised_take_no_line_of_their_own() -> None:
-    judged = tuple(f"{each.series}: {each.words()}" for each in ILL.reasons)
+    judged = {f"{each.series}: {each.words()}": each.since_step for each in ILL.reasons}
     alarms = ("disk almost full: 3 GB", *judged)
     view = replace(fixed_run.fixed_view(3), health=ILL, alarms=alarms, judged_alarms=judged)
     assert [line for line in lines_of(view) if "✖" in line][1:] == ["✖ disk almost full: 3 GB"]
