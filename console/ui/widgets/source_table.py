@@ -52,6 +52,7 @@ _DATA: Columns = (
 _LEGEND = (
     "share: of this phase's steps; wanted: as the pivot's review foresaw it",
     "seen: times each row was given; unseen: rows until one comes again",
+    "bars: the share over the run so far",
 )
 
 
