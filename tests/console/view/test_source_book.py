@@ -68,7 +68,7 @@ def test_real_run_has_the_sizes_of_its_tokens_and_the_bandit_of_its_state(tmp_pa
 
 def test_a_look_without_news_gives_the_same_facts(run: RunDirectory) -> None:
     prepare(run, "stdlib-docs")
-    RecordArray(run.loss).append([{"step": 1, "arm": "stdlib-docs", "loss": 3.0, "tokens": 1024}])
+    RecordArray(run.loss).append({"step": 1, "arm": "stdlib-docs", "loss": 3.0, "tokens": 1024})
     follower = follow(run)
     facts = follower.sources
     follower.look()
@@ -76,7 +76,7 @@ def test_a_look_without_news_gives_the_same_facts(run: RunDirectory) -> None:
 
 
 def test_tokens_that_come_while_it_is_looked_at_are_noticed(run: RunDirectory) -> None:
-    RecordArray(run.loss).append([{"step": 1, "arm": "stdlib-docs", "loss": 3.0, "tokens": 1024}])
+    RecordArray(run.loss).append({"step": 1, "arm": "stdlib-docs", "loss": 3.0, "tokens": 1024})
     follower = follow(run)
     assert sources_at(follower.sources, None)[0].tokens is None
     prepare(run, "stdlib-docs")
@@ -123,7 +123,7 @@ def test_arms_that_the_state_calls_dead_are_gone(run: RunDirectory) -> None:
 
 
 def test_of_a_foreign_trainer_no_weight_is_worked_out(run: RunDirectory) -> None:
-    RecordArray(run.loss).append([{"step": 1, "arm": "x", "loss": 3.0, "tokens": 1024}])
+    RecordArray(run.loss).append({"step": 1, "arm": "x", "loss": 3.0, "tokens": 1024})
     follower = Follower(run, Operations(run, command=["engine"], read_only=True))
     look_at_all(follower)
     facts = follower.sources
