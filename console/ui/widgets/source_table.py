@@ -39,7 +39,7 @@ _BANDIT: Columns = (
     ("cap", 6),
 )
 _DATA: Columns = (
-    ("share", 6),
+    ("share", 7),
     ("wanted", 7),
     ("seen", 6),
     ("unseen", 7),
@@ -199,7 +199,7 @@ def _data_side(sources: Sequence[SourceRow]) -> _Side:
 
 def _data_line(row: SourceRow) -> _Line:
     values = {
-        "share": formatting.percent(row.share),
+        "share": formatting.percent(row.share, 1),
         "wanted": formatting.percent(row.wanted),
         "seen": _times(row.passes),
         "unseen": formatting.short_steps(row.rows_left),

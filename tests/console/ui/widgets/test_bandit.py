@@ -83,10 +83,10 @@ def test_data_tells_of_each_source_what_was_given_and_what_is_left() -> None:
         line.plain for line in table_lines([], [], [BOOKS, WIKI], width=110, is_data=True)
     )
     assert " ".join(heading.split()) == ("arm share wanted seen unseen loss val rows given tokens")
-    assert " ".join(books.split()).startswith("books 60 % 25 % 3.21× 790 2.812 2.900 1k ")
+    assert " ".join(books.split()).startswith("books 60.0 % 25 % 3.21× 790 2.812 2.900 1k ")
     assert "3.21M" in books
     assert books.rstrip().endswith("▁▁▁▁▁▁▁▁████████")
-    assert wiki.split()[:4] == ["wiki", "40", "%", "–"]
+    assert wiki.split()[:4] == ["wiki", "40.0", "%", "–"]
 
 
 @pytest.mark.parametrize("width", [36, 44, 75, 110, 156])
