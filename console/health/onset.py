@@ -56,8 +56,9 @@ def _ramps(n_bins: int) -> tuple[Values, Values]:
     begins = np.arange(2, n_bins - 1, dtype=np.float64)
     begin = np.tile(begins, len(_RAMPS))
     length = np.repeat(_RAMPS, len(begins)) * (n_bins - begin)
-    shape = (at[None, :] - begin[:, None] + 1) / np.maximum(length[:, None], 1.0)
-    return begin, np.clip(shape, 0.0, 1.0)
+    shape = at[None, :] - begin[:, None] + 1
+    shape /= np.maximum(length[:, None], 1.0)  # some 7 MB: no copies of it
+    return begin, np.clip(shape, 0.0, 1.0, out=shape)
 
 
 def _gains(y: Values, ramps: Values, base: Values) -> tuple[Values, Values]:
@@ -66,9 +67,9 @@ def _gains(y: Values, ramps: Values, base: Values) -> tuple[Values, Values]:
     """
     basis, mixing = np.linalg.qr(base.T)
     left_y, ramps_in = y - basis @ (basis.T @ y), ramps @ basis
-    left = ramps - ramps_in @ basis.T
-    power = np.maximum((left * left).sum(axis=1), 1e-12)
-    along = left @ left_y
+    power = np.einsum("rb,rb->r", ramps, ramps) - (ramps_in * ramps_in).sum(axis=1)
+    power = np.maximum(power, 1e-12)  # of what of a ramp lies beside the base
+    along = ramps @ left_y
     height = along / power
     slope = ((basis.T @ y)[-1] - height * ramps_in[:, -1]) / (mixing[-1, -1] or 1.0)
     return np.where(along > 0, along * height, 0.0), slope

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from console import formatting
 from console.chart.series import SeriesView
 from console.health.evidence import Evidence, Values, first_steps
 from console.health.judge import Judge
@@ -108,7 +109,8 @@ class HealthBook:
         found: dict[str, _Told] = {}
         for reason in self.health.reasons:
             topic = reason.series.replace(": ", " ")
-            text = f"{topic}: {reason.words()}"
+            about = formatting.about_steps(reason.since_step)
+            text = f"{topic}: {reason.text} since step ~{about}"
             told = _Told(text=text, since_step=reason.since_step, found_at=last)
             found.setdefault(topic, told)
         self._told = found | {topic: told for topic, told in lasting.items() if topic not in found}

@@ -247,7 +247,10 @@ def fixed_machine() -> Machine:
 def ill_view() -> RunView:
     """The same run after its score began to fall, its disk almost full."""
     health = ill_health()
-    judged = {f"{each.series}: {each.words()}": each.since_step for each in health.reasons}
+    judged = {
+        "score: audit score 75 → 37 since step ~36,200": 36_182,
+        "loss of chat: loss of chat 2.95 → 3.61 since step ~95,900": 95_940,
+    }
     free = 3_100_000_000
     disk = "disk almost full: 3.10 GB free, room for 2 more checkpoints"
     return replace(

@@ -17,7 +17,7 @@ from console.ui.widgets.cursor_list import CursorList
 from console.ui.widgets.text import foreign, left
 from console.view.alarm_book import Alarm, unacknowledged
 
-_STATE_CELLS = 13
+_STATE_CELLS = 15
 
 
 class AlarmsScreen(ListedScreen[int]):

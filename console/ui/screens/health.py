@@ -104,19 +104,23 @@ class HealthScreen(ListedScreen[Sight]):
         return self._rows[at] if at < len(self._rows) else None
 
     def _line(self, index: int) -> Content:
-        row, width = self._rows[index], self.query_one(CursorList).line_width
-        cells = max(width - self._series_cells - _SINCE_CELLS - _AGE_CELLS, 10)
-        glyph, style = ("✖", RED) if row.is_ill else ("●", "")
+        row, glyph, style = self._rows[index], "●", ""
+        if row.is_ill:
+            glyph, style = "✖", RED
+        room = self.query_one(CursorList).line_width - self._series_cells
+        since = self._since(row) if row.since_step is not None else ""
+        cells = min(max(room - len(since), 10), _MOST_TEXT)
+        sureness = f"   {row.sureness}" if since else ""
+        if cells + len(since) + len(sureness) > room:
+            sureness = ""  # it is below, too
         return Content.assemble(
             (f"{glyph} ", style or GOOD),
             (left(self._names[index], self._series_cells - 2), style),
-            (left(foreign(row.text), min(cells, _MOST_TEXT)), style),
-            (self._since(row), DIM),
+            (left(foreign(row.text), cells), style),
+            (since + sureness, DIM),
         )
 
     def _since(self, row: HealthRow) -> str:
-        if row.since_step is None:
-            return ""
-        since = f" since ~{formatting.about_steps(row.since_step)}"
+        since = f" since ~{formatting.about_steps(row.since_step or 0)}"
         when = formatting.when(row.since_t, self.clock(), is_dated=self.is_dated)
         return left(since, _SINCE_CELLS) + right(when, _AGE_CELLS)

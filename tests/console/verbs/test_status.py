@@ -272,7 +272,7 @@ def test_a_record_on_disk_that_is_ill_is_told_with_its_step_and_by_the_exit_code
     assert reason["since_step"] == pytest.approx(FALLS_FROM, abs=400)
     assert reason["since_t"] == BEGAN + 10 * reason["since_step"]
     (alarm,) = told["alarms"]
-    assert alarm.startswith("score: since step ~4,")
+    assert alarm.startswith("score: audit score 7")
     assert main(["status", str(run.path)]) == 1
     assert "✖ since step ~4," in capsys.readouterr().out
 

@@ -48,6 +48,13 @@ async def test_every_series_has_a_line_and_those_that_are_ill_come_first() -> No
         assert "certain: 21 standard errors" in text
 
 
+async def test_where_it_is_wide_each_line_says_how_sure_it_is() -> None:
+    async with stage_of(fixed_run.ill_health()).opened(160, 45) as stage:
+        await open_health(stage)
+        assert "9 d 0 h ago   certain: 21 standard errors" in row(stage, "score")
+        assert "2 d 2 h ago   likely: 7 standard errors" in row(stage, "loss of chat")
+
+
 async def test_enter_goes_to_where_it_began_and_shows_that_track() -> None:
     async with stage_of(fixed_run.ill_health()).opened(80, 24) as stage:
         dashboard, chart = stage.app.screen, stage.app.screen.query_one(LossChart)
