@@ -213,7 +213,7 @@ ACTIONS: tuple[Action, ...] = (
             "h",
             "health",
             "Health",
-            "Whether it is healthy; what is wrong since when",
+            "Whether it is healthy, and since when not",
             is_shown=False,
         ),
         Action(
