@@ -52,7 +52,13 @@ class Attendance:
         series = self._follower.series.view()
         with self._lock:
             remembered = self._remember(view, series)
-            return Glance(view, series, alarms=remembered.alarms, away=self._away)
+            return Glance(
+                view,
+                series,
+                alarms=remembered.alarms,
+                away=self._away,
+                sources=self._follower.sources,
+            )
 
     def look_at_machine(self) -> Machine:
         """The machine's load at this moment."""

@@ -32,6 +32,8 @@ from console.view.next_start import NextStartBook
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.view.pivots import PivotBook
 from console.view.run_view import MOVED, UNREADABLE, Mark, RunView, Severity, Status
+from console.view.source_book import SourceBook
+from console.view.sources import SourceFacts
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
@@ -96,6 +98,7 @@ class Follower:
         self._events = EventBook(run)
         self._health = HealthBook()
         self._next_start = NextStartBook(run)
+        self._sources = SourceBook(run)
         self._idle = IdleWatch()
         self._machine = MachineWatch()
         self._tenant = Tenant()
@@ -109,6 +112,11 @@ class Follower:
     def series(self) -> Series:
         """The loss history that the last look ended with."""
         return self._history.series
+
+    @property
+    def sources(self) -> SourceFacts:
+        """What the last look knew of the sources."""
+        return self._sources.facts
 
     @property
     def is_complete(self) -> bool:
@@ -133,6 +141,7 @@ class Follower:
         self._pivots.look()
         self._read_history()  # after the checkpoints: a child may be at it still
         self._look_ahead()
+        self._look_at_sources(settings, state)
         facts = self._with_idle_time(self._facts(presence, settings, state))
         notes = (self.opening_note, self.watching_note, self._pivots.warning)
         view = reduce(replace(facts, notes=self._notes(*notes, *self._next_start.notes)))
@@ -236,6 +245,13 @@ class Follower:
             steps=self.series.view().step,
             is_foreign=bool(self._operations.command),
         )
+
+    def _look_at_sources(self, settings: Settings | None, state: State | None) -> None:
+        if not self._is_complete:
+            return
+        is_foreign = bool(self._operations.command or (settings and settings.trainer.command))
+        series, audits = self.series.view(), self._audits.all
+        self._sources.look(series, audits, settings, state, is_foreign=is_foreign)
 
     def _facts(self, presence: Presence, settings: Settings | None, state: State | None) -> Facts:
         history = self._history

@@ -1,6 +1,7 @@
 """What the judge says of a run: a verdict, its reasons, and a line for each series."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from console import formatting
@@ -72,6 +73,8 @@ class Health:
     verdict: Verdict
     reasons: tuple[Reason, ...] = ()
     lines: tuple[SeriesLine, ...] = ()
+    memorised: Mapping[str, Reason] = field(default_factory=dict)
+    """By source that is learned by heart, whether or not that makes the run ill."""
     why_unknown: str = ""
     """For a person: what there is too little of."""
 

@@ -16,6 +16,7 @@ class Place(Enum):
     PANES = "Panes"
     CHART = "Chart"
     SAMPLES = "Samples"
+    BANDIT = "Bandit"
     CHECKPOINTS = "Checkpoints"
     LOG = "Log"
     LINES = "Lines of text"
@@ -212,7 +213,7 @@ ACTIONS: tuple[Action, ...] = (
             "h",
             "health",
             "Health",
-            "Whether it is healthy; what is wrong since when",
+            "Whether it is healthy, and since when not",
             is_shown=False,
         ),
         Action(
@@ -340,6 +341,10 @@ ACTIONS: tuple[Action, ...] = (
         Action("samples.search", "slash", "search", "Search", "Find a word, the newest first"),
         Action("samples.next", "n", "find(-1)", "Older match", "The match before", is_shown=False),
         Action("samples.before", "N", "find(1)", "Newer match", "The match after", is_shown=False),
+    ),
+    *_at(
+        Place.BANDIT,
+        Action("bandit.data", "b", "toggle_data", "Data", "The arms as sources of text, or back"),
     ),
     *_at(
         Place.CHECKPOINTS,

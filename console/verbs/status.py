@@ -12,6 +12,7 @@ from console.view.gpu import Gpu
 from console.view.health_words import ill_words, verdict_words
 from console.view.machine import Machine
 from console.view.run_view import CheckpointRow, RunView, Severity
+from console.view.sources import SourceFacts, sources_at
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, shown
 
@@ -102,6 +103,27 @@ def _gpu_json(gpu: Gpu) -> dict[str, Any]:
     }
 
 
+def sources_json(view: RunView, facts: SourceFacts) -> list[dict[str, Any]]:
+    """A source each, as the data of the screen has it; `None` is unknown."""
+    return [
+        {
+            "name": shown(row.name),
+            "tokens": row.tokens,
+            "rows": row.rows,
+            "given_tokens": row.given_tokens,
+            "given_rows": row.given_rows,
+            "passes": row.passes,
+            "rows_left": row.rows_left,
+            "loss": row.loss,
+            "val_loss": row.val_loss,
+            "share": row.share,
+            "wanted_share": row.wanted,
+            "memorised": ill.words() if (ill := view.health.memorised.get(row.name)) else None,
+        }
+        for row in sources_at(facts, None)
+    ]
+
+
 def _newest(row: CheckpointRow | None) -> dict[str, Any] | None:
     if row is None:
         return None
@@ -190,7 +212,9 @@ def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
     follower = Follower(run)
     view = _look_twice(follower)
     if arguments.json:
-        print_json({**as_json(view), "machine": machine_json(follower.measure_machine())})
+        sources = sources_json(view, follower.sources)
+        machine = machine_json(follower.measure_machine())
+        print_json({**as_json(view), "sources": sources, "machine": machine})
     else:
         print(as_text(view, time.time()))
     return exit_code_of(view)

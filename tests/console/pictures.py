@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 from console.pivot.wizard_files import WizardFiles
@@ -9,7 +10,7 @@ from console.ui.app import ConsoleApp
 from console.ui.screens.fork.compare import CompareScreen
 from console.ui.screens.pivot.progress import ProgressScreen
 from console.ui.widgets.fields import ConfirmField
-from tests.console import fixed_run
+from tests.console import fixed_run, fixed_sources
 from tests.console.fixed_comparison import fixed_side_by_side
 from tests.console.headless import Stage
 from tests.console.scripted_pivots import FACTS, STARTING, make_fixed_run
@@ -47,6 +48,14 @@ def picture_stage(folder: Path) -> Stage:
 
 async def show_dashboard(stage: Stage) -> None:
     """As it opens."""
+
+
+async def show_data(stage: Stage) -> None:
+    """The arms as sources of text, the pane alone."""
+    stage.follower.sources = fixed_sources.fixed_sources()
+    await stage.becomes(replace(stage.follower.view, health=fixed_sources.fixed_ills()))
+    await stage.pilot.press("3", "b", "z")
+    await stage.pilot.pause()
 
 
 async def show_checkpoints(stage: Stage) -> None:
@@ -142,6 +151,7 @@ SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {
     "health": show_health,
     "alarms": show_alarms,
     "events": show_events,
+    "data": show_data,
     "checkpoints": show_checkpoints,
     "stop": show_stop_dialog,
     "policy": show_policy,

@@ -199,7 +199,7 @@ class Dashboard(Screen[None]):
         self._show_ages()
         self.query_one(LossChart).show(self._feed.data(glance))
         self.query_one(SamplesPane).show(view)
-        self.query_one(BanditPane).show(view)
+        self.query_one(BanditPane).show(view, glance.sources)
         self.query_one(LogPane).show(view)
 
     def settle_in(self, *_: object) -> None:

@@ -107,6 +107,22 @@ def test_memorising_is_told_as_such() -> None:
     assert found.reasons[0].kind == "memorising"
 
 
+def test_source_that_is_memorised_is_named_and_dated_where_the_run_is_healthy_with_it() -> None:
+    since, name = 4_000, ARMS[2]
+    run_of = run(by_arm={2: -after(since, 0.25, 2_000)})
+    held = {**run_of.val_losses, name: run_of.val_losses[name] + 0.3 * (since < AUDIT)}
+    health = judge(replace(run_of, val_losses=held))
+    assert set(health.memorised) == {name}
+    assert abs(health.memorised[name].since_step - since) < 0.05 * N
+    assert f"train–val gap of {name}" in health.memorised[name].text
+    assert health.verdict == "healthy"
+
+
+def test_no_source_is_memorised_where_all_learn_or_where_one_turned_bad() -> None:
+    assert judge(run()).memorised == {}
+    assert judge(run(by_arm={1: after(5_000, 0.8)})).memorised == {}
+
+
 def test_val_loss_of_one_source_that_rises_is_named() -> None:
     evidence = run()
     risen = {

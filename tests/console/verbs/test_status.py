@@ -6,16 +6,20 @@ from pathlib import Path
 import orjson
 import pytest
 
+from console.chart.series import Series
 from console.cli import main
 from console.health.verdict import Health, Reason
-from console.verbs.status import as_json, as_text, exit_code_of, machine_json
+from console.verbs.status import as_json, as_text, exit_code_of, machine_json, sources_json
+from console.view.arm_counts import counted
 from console.view.disk_forecast import Room
 from console.view.machine import Machine
 from console.view.run_view import Audit, CheckpointRow, LossPoint, RunView, Severity, Status
+from console.view.sources import SourceFacts
 from tests.console.conftest import Start
 from tests.console.fixed_run import fixed_machine
 from tests.console.judged_run import BEGAN, FALLS_FROM, write_healthy, write_ill
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.sources.prepared import TokenIndex
 from trainer.rundir.state import ENDED, Replay
 
 TRAINING = Status(word="training")
@@ -84,6 +88,44 @@ def test_json_has_the_contracts_keys_and_nothing_else() -> None:
         "alarms": [],
         "health": {"verdict": "unknown", "reasons": [], "why_unknown": "not judged yet"},
     }
+
+
+def test_json_tells_of_each_source_what_the_screen_does() -> None:
+    size = TokenIndex(
+        stamp="",
+        tokenizer="",
+        dtype="<u2",
+        fingerprint="",
+        documents=1,
+        held_out_documents=0,
+        train_tokens=1_281,
+        held_out_tokens=0,
+    )
+    series = Series()
+    arm = series.codes_of(["docs"] * 3)
+    series.append_many([1, 2, 3], [2.0] * 3, [2.0] * 3, arm=arm, phase=[1] * 3, tokens=[512] * 3)
+    facts = SourceFacts(counts=counted(series.view(), 128), sizes={"docs": size})
+    gap = Reason(
+        kind="memorising", series="", since_step=2, past=0.1, now=0.4, text="gap", sigmas=9.0
+    )
+    view = replace(VIEW, health=Health(verdict="healthy", memorised={"docs": gap}))
+    assert sources_json(view, facts) == [
+        {
+            "name": "docs",
+            "tokens": 1_281,
+            "rows": 10,
+            "given_tokens": 1_536,
+            "given_rows": 12,
+            "passes": 1.2,
+            "rows_left": 8,
+            "loss": pytest.approx(2.0),
+            "val_loss": None,
+            "share": 1.0,
+            "wanted_share": None,
+            "memorised": "since step ~2: gap",
+        }
+    ]
+    assert sources_json(VIEW, SourceFacts()) == []
 
 
 @pytest.mark.parametrize("word", sorted(ENDED))
