@@ -16,6 +16,7 @@ class Place(Enum):
     PANES = "Panes"
     CHART = "Chart"
     SAMPLES = "Samples"
+    BANDIT = "Bandit"
     CHECKPOINTS = "Checkpoints"
     LOG = "Log"
     LINES = "Lines of text"
@@ -25,6 +26,7 @@ class Place(Enum):
     ALARMS = "Alarms"
     EVENTS = "Events"
     FAMILY = "Tree of the run"
+    HEALTH = "Health"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -209,6 +211,14 @@ ACTIONS: tuple[Action, ...] = (
         ),
         Action("pane.log", "5", "choose(4)", "Log", "Go to the log pane", is_shown=False),
         Action(
+            "pane.health",
+            "h",
+            "health",
+            "Health",
+            "Whether it is healthy, and since when not",
+            is_shown=False,
+        ),
+        Action(
             "pane.events",
             "e",
             "events",
@@ -333,6 +343,10 @@ ACTIONS: tuple[Action, ...] = (
         Action("samples.search", "slash", "search", "Search", "Find a word, the newest first"),
         Action("samples.next", "n", "find(-1)", "Older match", "The match before", is_shown=False),
         Action("samples.before", "N", "find(1)", "Newer match", "The match after", is_shown=False),
+    ),
+    *_at(
+        Place.BANDIT,
+        Action("bandit.data", "b", "toggle_data", "Data", "The arms as sources of text, or back"),
     ),
     *_at(
         Place.CHECKPOINTS,
@@ -506,7 +520,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     *_at(
         Place.ALARMS,
-        Action("alarms.go", "enter", "go", "Go", "To the step where it was raised"),
+        Action("alarms.go", "enter", "go", "Go", "To the step where it began, or was raised"),
         Action(
             "alarms.acknowledge",
             "a,space",
@@ -536,6 +550,12 @@ ACTIONS: tuple[Action, ...] = (
         Place.FAMILY,
         Action("family.go", "enter", "go", "Go", "To the step of a pivot or fork of this run"),
         Action("family.close", "escape,q,g", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.HEALTH,
+        Action("health.go", "enter", "go", "Go", "Where it began, and its track on the chart"),
+        Action("health.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
+        Action("health.close", "escape,q,h", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.HELP,

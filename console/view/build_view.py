@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from console import formatting
+from console.health.verdict import NOT_JUDGED, Health
 from console.process.presence import Presence
 from console.view.alarms import Progress, alarms_of
 from console.view.disk_forecast import Room, coarse, full_in_seconds, steps_until_full
@@ -61,6 +62,9 @@ class Facts:
     pins_problem: str = ""
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse."""
+    health: Health = NOT_JUDGED
+    judged_alarms: Mapping[str, int] = field(default_factory=dict)
+    """Of `RunView`."""
     free_bytes: int | None = None
     free_inodes: int | None = None
     log_tail: tuple[str, ...] = ()
@@ -78,7 +82,7 @@ def reduce(facts: Facts) -> RunView:
     state = facts.state or State()
     holder = facts.presence.holder
     step, total_steps = step_of_run(facts), total_steps_of(facts)
-    is_running = facts.presence.is_running
+    is_running, progress = facts.presence.is_running, _progress_of(facts, step)
     room = Room(
         free_bytes=coarse(facts.free_bytes),
         free_inodes=coarse(facts.free_inodes),
@@ -110,7 +114,10 @@ def reduce(facts: Facts) -> RunView:
         zombies=state.zombies,
         room=room,
         full_in_seconds=_full_in(facts, room, step, total_steps),
-        alarms=_alarms_of(facts, room, step),
+        health=facts.health,
+        overdue_since=progress.overdue_since if progress is not None else None,
+        alarms=(*_alarms_of(facts, room, progress), *facts.judged_alarms),
+        judged_alarms=facts.judged_alarms,
         refusals=facts.refusals,
         replay=state.replay,
         last_save=state.last_save,
@@ -177,7 +184,7 @@ def _size_of_one(facts: Facts) -> int | None:
     return checkpoint_bytes(facts.settings.model.n_params) if facts.settings else None
 
 
-def _alarms_of(facts: Facts, room: Room, step: int) -> tuple[str, ...]:
+def _alarms_of(facts: Facts, room: Room, progress: Progress | None) -> tuple[str, ...]:
     alarms = alarms_of(
         state=facts.state,
         settings=facts.settings,
@@ -186,7 +193,7 @@ def _alarms_of(facts: Facts, room: Room, step: int) -> tuple[str, ...]:
         room=room,
         skipped=facts.skipped,
         refusals=facts.refusals,
-        progress=_progress_of(facts, step),
+        progress=progress,
     )
     return (*alarms, facts.pins_problem) if facts.pins_problem else alarms
 

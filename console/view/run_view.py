@@ -3,10 +3,12 @@
 Everything that a trainer did not write is `None`: shown as unknown, never guessed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from console.health.verdict import NOT_JUDGED, Health
 from console.view.disk_forecast import Room
 from trainer.rundir.checkpoints.checkpoint import Skipped
 from trainer.rundir.state import ArmState, Replay, Save, Zombie
@@ -220,7 +222,13 @@ class RunView:
     room: Room = field(default_factory=Room)
     full_in_seconds: float | None = None
     """When the disk will be full at this pace; `None`: not in sight or unknown."""
+    health: Health = NOT_JUDGED
+    """By the record."""
+    overdue_since: int | None = None
+    """The step of the newest checkpoint, where the next one should be there by now; 0: none is."""
     alarms: tuple[str, ...] = ()
+    judged_alarms: Mapping[str, int] = field(default_factory=dict)
+    """Those of the alarms that came of the run's health, each with the step where that began."""
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse; each is an alarm, too."""
     replay: Replay | None = None
@@ -260,6 +268,11 @@ class RunView:
         """The history's last step, where the run stands before it: steps to be trained again."""
         is_behind = self.replay is not None and self.step < self.replay.last_step
         return self.replay.last_step if self.replay is not None and is_behind else None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the health is known as far as the record tells it."""
+        return self.health is not NOT_JUDGED
 
     @property
     def newest(self) -> CheckpointRow | None:

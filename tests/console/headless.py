@@ -21,6 +21,7 @@ from console.ui.app import ConsoleApp
 from console.ui.input_guard import QUIET_SECONDS
 from console.view.machine import Machine
 from console.view.run_view import RunView
+from console.view.sources import SourceFacts
 from tests.console import fixed_run
 from tests.console.scripted_pivots import ScriptedPivots
 from tests.console.told import Told
@@ -34,6 +35,7 @@ class ScriptedFollower:
     def __init__(self, view: RunView, series: Series | None = None) -> None:
         self.view = view
         self.series = series or Series()
+        self.sources = SourceFacts()
         self.machine = fixed_run.fixed_machine()
         self.looks = 0
         self.error: Exception | None = None

@@ -19,7 +19,7 @@ from console.ui.widgets.cursor_list import CursorList
 from console.ui.widgets.text import foreign, right
 
 
-class FamilyScreen(ListedScreen):
+class FamilyScreen(ListedScreen[int]):
     """Ends with the step of a pivot or a fork of this run, or none."""
 
     HINT = "Enter to its step   Esc back"

@@ -1,7 +1,8 @@
-"""The frame of the screens that list something that happened; they end with a step to go to."""
+"""The frame of the screens that list something of the run; they end with where to go to."""
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -17,9 +18,10 @@ from console.ui.widgets.text import foreign, right
 from console.view.glance import Glance
 
 TIME_CELLS, STEP_CELLS = 15, 10
+Chosen = TypeVar("Chosen")
 
 
-class ListedScreen(ModalScreen[int | None]):
+class ListedScreen(ModalScreen[Chosen]):
     """A list with a cursor, all of the line under it below, and the keys."""
 
     HINT = ""

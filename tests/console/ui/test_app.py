@@ -42,7 +42,7 @@ async def test_all_keys_are_in_sight_at_80_columns_on_every_pane(view: RunView) 
     own = [
         ["← cursor", "+ zoom", "m track"],
         ["← older", "b parts", "/ search"],
-        [],
+        ["b data"],
         ["f fork", "t thin"],
         ["/ search", "L level", "F follow"],
     ]

@@ -130,7 +130,7 @@ KEYS = (
     *("c", "p", "t", "f", "r", "question_mark", "q", "enter", "enter", "escape", "escape"),
     *("tab", "shift+tab", "up", "down", "left", "right", "space", "home", "end", "plus", "minus"),
     *("1", "0", "z", "n", "b", "x", "full_stop", "pageup", "pagedown", "backspace"),
-    *("4", "4", "P", "n", "s", "F", "g", "e", "exclamation_mark"),
+    *("4", "4", "P", "n", "s", "F", "g", "h", "e", "exclamation_mark", "colon", "T"),
 )
 
 _DRAWN: dict[str, tuple[int, Draw]] = {

@@ -59,6 +59,10 @@ class TokenIndex:
         key = f"{self.tokenizer[:16]}-{digits}-{self.dtype[1:]}"
         return f"{key}.train.bin", f"{key}.held_out.bin"
 
+    def train_rows(self, context: int) -> int:
+        """Rows that batches are drawn from."""
+        return rows_in(self.train_tokens, context)
+
     def is_of(self, text: str) -> bool:
         """Whether it is of the text with this fingerprint, or its first digits; all if empty."""
         return self.fingerprint.startswith(text[:TEXT_DIGITS])
@@ -79,6 +83,11 @@ class Drift:
     def is_same(self) -> bool:
         """Whether they hold the text that was prepared."""
         return not self.altered and not self.added
+
+
+def rows_in(tokens: int, context: int) -> int:
+    """How many rows of `context` tokens and one target follow each other without overlap."""
+    return max(0, tokens - 1) // context
 
 
 def token_folder(tokens: Path, source_name: str) -> Path:
