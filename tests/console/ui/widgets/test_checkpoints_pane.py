@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.content import Content
@@ -133,12 +134,13 @@ def rows_in(stage: Stage) -> list[int]:
 def planned_view(n: int = 6) -> RunView:
     """Pinned, kept and going in turn; the causes differ."""
     view = fixed_run.fixed_view(n)
-    changes = (
+    plain: dict[str, Any] = {"goes": False, "stays": "", "note": None}
+    changes: tuple[dict[str, Any], ...] = (
         {"note": "before [/] the\x1b[2J spike", "stays": "pinned"},
         {"goes": True},
         {"stays": "the best val_loss", "cause": "signal"},
     )
-    rows = (replace(row, **changes[at % 3]) for at, row in enumerate(view.checkpoints))
+    rows = (replace(row, **(plain | changes[at % 3])) for at, row in enumerate(view.checkpoints))
     return replace(view, checkpoints=tuple(rows), skipped=())
 
 
