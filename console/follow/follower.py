@@ -34,6 +34,7 @@ from console.view.pivots import PivotBook
 from console.view.run_view import MOVED, UNREADABLE, Mark, RunView, Severity, Status
 from console.view.source_book import SourceBook
 from console.view.sources import SourceFacts
+from console.view.thinning_book import ThinningBook
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
@@ -92,6 +93,7 @@ class Follower:
         self._checkpoints = CheckpointBook(run)
         self._listed_at = -_LIST_SECONDS
         self._joined_save: Save | None = None
+        self._thinning = ThinningBook(run)
         self._log = LogTail(run.log)
         self._pivots = PivotBook(run)
         self._forks = ForkBook(run)
@@ -140,6 +142,7 @@ class Follower:
         self._list_checkpoints(settings, state)
         self._pivots.look()
         self._read_history()  # after the checkpoints: a child may be at it still
+        self._plan_thinning(settings, state)
         self._look_ahead()
         self._look_at_sources(settings, state)
         facts = self._with_idle_time(self._facts(presence, settings, state))
@@ -234,7 +237,21 @@ class Follower:
             n_params = None if settings is None or is_foreign else settings.model.n_params
             is_changed, self._listed_at = self._checkpoints.look(n_params), now
         if is_changed or has_new_audits or has_saved:
-            self._checkpoints.join(self._audits.by_checkpoint, save)
+            self._checkpoints.join(self._audits.by_checkpoint, save, self._thinning)
+
+    def _plan_thinning(self, settings: Settings | None, state: State | None) -> None:
+        if not self._is_complete:
+            return  # which steps weren't finite is not known yet
+        is_changed = self._thinning.look(
+            self._clock.monotonic(),
+            inventory=self._checkpoints.inventory,
+            audits=self._audits.all,
+            nonfinite_steps=self._history.nonfinite_steps,
+            settings=settings,
+        )
+        if is_changed:
+            save = state.last_save if state is not None else None
+            self._checkpoints.join(self._audits.by_checkpoint, save, self._thinning)
 
     def _look_ahead(self) -> None:
         if not self._is_complete:
@@ -287,6 +304,7 @@ class Follower:
             checkpoints=self._checkpoints.rows,
             checkpoint_bytes=self._checkpoints.total_bytes,
             skipped=self._checkpoints.skipped,
+            pins_problem=self._thinning.problem,
             refusals=self._next_start.refusals,
             free_bytes=free_bytes,
             free_inodes=free_inodes,

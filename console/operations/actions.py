@@ -23,9 +23,11 @@ class Place(Enum):
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
     PROMPT = "Go anywhere"
+    NOTE = "Note on a checkpoint"
     ALARMS = "Alarms"
     EVENTS = "Events"
     HEALTH = "Health"
+    FAMILY = "Tree of the run"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -353,7 +355,7 @@ ACTIONS: tuple[Action, ...] = (
             "enter",
             "compare",
             "Compare",
-            "Show its audit beside the one before",
+            "Its audit beside the one before, or marked",
             why_not=_no_checkpoint,
             key_display="Enter",
         ),
@@ -380,6 +382,77 @@ ACTIONS: tuple[Action, ...] = (
             verb="thin",
             verb_help="show which checkpoints may go; with --yes, delete them",
         ),
+        Action(
+            "checkpoints.pin",
+            "P",
+            "pin",
+            "Pin",
+            "Keep it whatever thins; again: unpin",
+            changes_run=True,
+            why_not=_no_checkpoint,
+            verb="pin",
+            verb_help="keep a step's checkpoint whatever thins; without a step, print the pinned",
+        ),
+        Action(
+            "checkpoints.note",
+            "n",
+            "note",
+            "Note",
+            "Type a note on it, which pins it, too",
+            changes_run=True,
+            why_not=_no_checkpoint,
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.mark",
+            "space",
+            "mark",
+            "Mark",
+            "Enter, P, n and t are for the marked",
+            why_not=_no_checkpoint,
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.sort",
+            "s",
+            "sort",
+            "Sort",
+            "By score, val_loss, size, step in turn",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.filter",
+            "F",
+            "filter",
+            "Filter",
+            "Marked, pinned, going, staying, by cause",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.search",
+            "slash",
+            "search",
+            "Search",
+            "By first digits, 60000-62000, or a word",
+            key_display="/",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.tree",
+            "g",
+            "tree",
+            "Tree",
+            "The runs it came from, pivots, forks",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.clear",
+            "escape",
+            "clear",
+            "Clear",
+            "Show all again; then take the marks away",
+            is_shown=False,
+        ),
         Action("checkpoints.up", "up,k", "move(-1)", "Up", "Newer", is_shown=False),
         Action("checkpoints.down", "down,j", "move(1)", "Down", "Older", is_shown=False),
         Action(
@@ -393,12 +466,8 @@ ACTIONS: tuple[Action, ...] = (
             "A screenful down",
             is_shown=False,
         ),
-        Action(
-            "checkpoints.home", "home,g", "move_to(0)", "Newest", "To the newest", is_shown=False
-        ),
-        Action(
-            "checkpoints.end", "end,G", "move_to(-1)", "Oldest", "To the oldest", is_shown=False
-        ),
+        Action("checkpoints.home", "home", "move_to(0)", "First", "To the first", is_shown=False),
+        Action("checkpoints.end", "end,G", "move_to(-1)", "Last", "To the last", is_shown=False),
     ),
     *_at(
         Place.LOG,
@@ -450,6 +519,10 @@ ACTIONS: tuple[Action, ...] = (
         Action("prompt.close", "escape", "dismiss", "Close", "Go nowhere"),
     ),
     *_at(
+        Place.NOTE,
+        Action("note.close", "escape", "dismiss", "Close", "Leave it as it is"),
+    ),
+    *_at(
         Place.ALARMS,
         Action("alarms.go", "enter", "go", "Go", "To the step where it began, or was raised"),
         Action(
@@ -482,6 +555,11 @@ ACTIONS: tuple[Action, ...] = (
         Action("health.go", "enter", "go", "Go", "Where it began, and its track on the chart"),
         Action("health.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
         Action("health.close", "escape,q,h", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.FAMILY,
+        Action("family.go", "enter", "go", "Go", "To the step of a pivot or fork of this run"),
+        Action("family.close", "escape,q,g", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.HELP,

@@ -59,6 +59,12 @@ def as_json(view: RunView) -> dict[str, Any]:
     }
 
 
+def pinned_json(view: RunView) -> list[dict[str, Any]]:
+    """The pinned checkpoints by step."""
+    pinned = (row for row in view.checkpoints if row.note is not None)
+    return [{"step": row.step, "file": row.name, "note": row.note} for row in pinned]
+
+
 def machine_json(machine: Machine) -> dict[str, Any]:
     """One sample; `None` is unknown."""
     trainer = machine.trainer
@@ -212,9 +218,13 @@ def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
     follower = Follower(run)
     view = _look_twice(follower)
     if arguments.json:
-        sources = sources_json(view, follower.sources)
-        machine = machine_json(follower.measure_machine())
-        print_json({**as_json(view), "sources": sources, "machine": machine})
+        told = {
+            **as_json(view),
+            "pinned": pinned_json(view),
+            "sources": sources_json(view, follower.sources),
+            "machine": machine_json(follower.measure_machine()),
+        }
+        print_json(told)
     else:
         print(as_text(view, time.time()))
     return exit_code_of(view)

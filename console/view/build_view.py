@@ -59,6 +59,7 @@ class Facts:
     checkpoints: tuple[CheckpointRow, ...] = ()
     checkpoint_bytes: int = 0
     skipped: tuple[Skipped, ...] = ()
+    pins_problem: str = ""
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse."""
     health: Health = NOT_JUDGED
@@ -87,16 +88,6 @@ def reduce(facts: Facts) -> RunView:
         free_inodes=coarse(facts.free_inodes),
         checkpoint_bytes=_size_of_one(facts),
     )
-    alarms = alarms_of(
-        state=facts.state,
-        settings=facts.settings,
-        last=facts.last,
-        audits=facts.phase_audits,
-        room=room,
-        skipped=facts.skipped,
-        refusals=facts.refusals,
-        progress=progress,
-    )
     return RunView(
         name=facts.run.name,
         path=facts.run.path,
@@ -116,6 +107,7 @@ def reduce(facts: Facts) -> RunView:
         checkpoints=facts.checkpoints,
         checkpoint_bytes=facts.checkpoint_bytes,
         skipped=facts.skipped,
+        pins_problem=facts.pins_problem,
         checkpoint_every=facts.settings.checkpoint.every if facts.settings else None,
         audits=facts.audits,
         arms=tuple(ArmRow(name=name, state=arm) for name, arm in state.arms.items()),
@@ -124,7 +116,7 @@ def reduce(facts: Facts) -> RunView:
         full_in_seconds=_full_in(facts, room, step, total_steps),
         health=facts.health,
         overdue_since=progress.overdue_since if progress is not None else None,
-        alarms=(*alarms, *facts.judged_alarms),
+        alarms=_alarms_of(facts, room, progress),
         judged_alarms=facts.judged_alarms,
         refusals=facts.refusals,
         replay=state.replay,
@@ -190,6 +182,21 @@ def _size_of_one(facts: Facts) -> int | None:
     if facts.checkpoints:
         return facts.checkpoints[-1].n_bytes
     return checkpoint_bytes(facts.settings.model.n_params) if facts.settings else None
+
+
+def _alarms_of(facts: Facts, room: Room, progress: Progress | None) -> tuple[str, ...]:
+    alarms = alarms_of(
+        state=facts.state,
+        settings=facts.settings,
+        last=facts.last,
+        audits=facts.phase_audits,
+        room=room,
+        skipped=facts.skipped,
+        refusals=facts.refusals,
+        progress=progress,
+    )
+    pins = (facts.pins_problem,) if facts.pins_problem else ()
+    return (*alarms, *pins, *facts.judged_alarms)
 
 
 def _progress_of(facts: Facts, step: int) -> Progress | None:

@@ -16,6 +16,7 @@ from console import formatting
 from console.chart.series import COLUMNS, UNKNOWN, Series, SeriesView
 from console.view.pace import BUSY_SECONDS, STILL_SECONDS, still_seconds
 from console.view.run_view import LossPoint, Mark, MarkKind
+from trainer.rundir.checkpoints.thinning import nonfinite_steps
 from trainer.rundir.records.loss_record import LossRecord
 
 PACE_RECORDS = 200
@@ -38,6 +39,8 @@ class History:
         self.phase: int | None = None
         self.marks: tuple[Mark, ...] = ()
         """By ascending step; the same object until a mark changes."""
+        self.nonfinite_steps: tuple[int, ...] = ()
+        """Steps at which the run has stopped; the same object until there is one more."""
         self._marks: dict[tuple[int, MarkKind], Mark] = {}
         self._is_marked_anew = False
         self._is_last_nonfinite = self._is_any_nonfinite = False
@@ -54,6 +57,9 @@ class History:
             if is_worth[index]:
                 self._look_at(index, told)
             self._mark_nonfinite(told[index])
+        unknown = np.isnan(columns["loss"]) | np.isnan(columns["grad_norm"])
+        stopped = nonfinite_steps(told[index] for index in np.flatnonzero(unknown).tolist())
+        self.nonfinite_steps += tuple(stopped)
         self.newest = told[-1]
         self.recent.extend(told[-PACE_RECORDS:])
         self.series.append_many(**columns)

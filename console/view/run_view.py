@@ -80,6 +80,12 @@ class CheckpointRow:
     """Wall clock, seconds."""
     cause: str = ""
     audit: Audit | None = None
+    goes: bool = False
+    """Whether thinning would take it."""
+    stays: str = ""
+    """Why thinning would not; empty where it would, or where that isn't known."""
+    note: str | None = None
+    """Of its pin, foreign text; `None`: it isn't pinned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +212,8 @@ class RunView:
     checkpoint_bytes: int = 0
     """Size of all checkpoints together."""
     skipped: tuple[Skipped, ...] = ()
+    pins_problem: str = ""
+    """Why nothing can be thinned: pins that can't be read."""
     checkpoint_every: int | None = None
     audits: tuple[Audit, ...] = ()
     """All phases, by ascending step."""

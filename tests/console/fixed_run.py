@@ -100,6 +100,7 @@ _SERIES = {
     "tokens/s": "52,429, usually 52,400",
 }
 
+_PINNED = 113_450
 _CAUSES = {PIVOT_STEP: "pivot", RESTART_STEP - 33: "stop", 113_450: "signal"}
 
 
@@ -320,7 +321,20 @@ def _checkpoint(step: int, cause: str) -> CheckpointRow:
         modified=written,
         cause=cause,
         audit=_audit(step, name, cause, written),
+        goes=not (why := _why_it_stays(step)),
+        stays=why,
+        note="before the learning rate" if why == "pinned" else None,
     )
+
+
+def _why_it_stays(step: int) -> str:
+    """With keep_last = 3, keep_every = 1,000 and a pin."""
+    newest = STEP // 100 * 100
+    if step >= newest - 200:
+        return "the newest" if step >= newest else "one of the last"
+    if step == _PINNED:
+        return "pinned"
+    return "a multiple of 1,000" if step % 1_000 == 0 else ""
 
 
 def _audit(step: int, checkpoint: str, cause: str, t: float) -> Audit:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,13 +68,19 @@ class RecordedOperations:
     def launch(self) -> Told:
         return self._called("launch")
 
-    def preview_thinning(self) -> Plan | Told:
-        self.calls.append("preview")
+    def preview_thinning(self, steps: Collection[int] = ()) -> Plan | Told:
+        self.calls.append(" ".join(["preview", *map(str, steps)]))
         return self.plan or Told(ok=False, message="thin: all are kept")
 
     def thin(self, plan: Plan) -> Told:
         assert plan is self.plan
         return self._called("thin")
+
+    def pin(self, steps: Sequence[int], note: str | None = None) -> Told:
+        return self._called(f"pin {[*steps]} {note}")
+
+    def unpin(self, steps: Sequence[int]) -> Told:
+        return self._called(f"unpin {[*steps]}")
 
     def _called(self, name: str) -> Told:
         self.calls.append(name)

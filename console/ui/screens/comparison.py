@@ -56,9 +56,14 @@ class ComparisonScreen(ModalScreen[None]):
 
     index: reactive[int] = reactive(0, init=False)
 
-    def __init__(self, audits: Sequence[Audit], chosen: Audit) -> None:
-        """`audits` by ascending step, `chosen` among them."""
+    def __init__(
+        self, audits: Sequence[Audit], chosen: Audit, *, against: Audit | None = None
+    ) -> None:
+        """`audits` by ascending step, `chosen` among them; `against`: in place of the one before,
+        whichever is chosen.
+        """
         super().__init__()
+        self._against = against
         self._audits = audits
         self.set_reactive(ComparisonScreen.index, audits.index(chosen))
 
@@ -85,7 +90,7 @@ class ComparisonScreen(ModalScreen[None]):
 
     def _draw(self) -> None:
         chosen = self._audits[self.index]
-        before = self._audits[self.index - 1] if self.index else None
+        before = self._against or (self._audits[self.index - 1] if self.index else None)
         self.query_one("#comparison-table", Static).update(comparison_table(before, chosen))
         self.query_one("#audit-before", AuditText).audit = before
         self.query_one("#audit-chosen", AuditText).audit = chosen

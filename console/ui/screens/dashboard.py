@@ -189,8 +189,9 @@ class Dashboard(Screen[None]):
         self.app.push_screen(TracksScreen(known_tracks(chart.data), chart.look.tracks), take)
 
     def on_checkpoints_pane_chosen(self, event: CheckpointsPane.Chosen) -> None:
-        if self._glance is not None and event.audit in self._glance.view.audits:
-            self.app.push_screen(ComparisonScreen(self._glance.view.audits, event.audit))
+        audits = self._glance.view.audits if self._glance is not None else ()
+        if event.audit in audits:
+            self.app.push_screen(ComparisonScreen(audits, event.audit, against=event.against))
 
     def _show(self, glance: Glance | None) -> None:
         if glance is None:

@@ -66,6 +66,10 @@ class ListedScreen(ModalScreen[Chosen]):
         head = f"{age}, step {formatting.steps(step)}\n"
         put(self.query_one("#listed-detail", Static), Content.assemble((head, DIM), foreign(text)))
 
+    def show_words(self, text: str) -> None:
+        """Of the line under the cursor, whole."""
+        put(self.query_one("#listed-detail", Static), Content(foreign(text)))
+
     def show_nothing(self, words: str) -> None:
         """A list without a line."""
         self.query_one(CursorList).show_rows(1, lambda _: Content.styled(words, DIM), 0)

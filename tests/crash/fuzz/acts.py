@@ -94,6 +94,11 @@ def _thin(chance: random.Random, policy: str, other: str) -> list[str]:
     return ["--keep-last", keep, *_perhaps("--yes")(chance, policy, other)]
 
 
+def _pin(chance: random.Random, policy: str, other: str) -> list[str]:
+    step = chance.choice((["6"], ["6"], ["3"], ["7"], ["-1"], ["9" * 30], []))
+    return [*step, *chance.choice(([], ["--remove"], ["--note", "a\x1b[2J\nb\udcff"]))]
+
+
 def _fork(chance: random.Random, policy: str, other: str) -> list[str]:
     step = chance.choice(("6", "6", "6", "3", "7", "0", "-1", "9" * 30))
     names = ("b", "b", "b", "b", "../b", "a b", "\x1b[2J", "a\nb", "\udcff", "n" * 300, "", ".")
@@ -126,6 +131,7 @@ KEYS = (
     *("tab", "shift+tab", "up", "down", "left", "right", "space", "home", "end", "plus", "minus"),
     *("1", "0", "z", "n", "b", "x", "full_stop", "pageup", "pagedown", "backspace"),
     *("h", "e", "exclamation_mark", "colon", "T"),
+    *("4", "4", "P", "n", "s", "F", "g", "e", "exclamation_mark"),
 )
 
 _DRAWN: dict[str, tuple[int, Draw]] = {
@@ -133,6 +139,7 @@ _DRAWN: dict[str, tuple[int, Draw]] = {
     "verify": (10, _perhaps("--json")),
     "compare": (9, _compare),
     "thin": (7, _thin),
+    "pin": (5, _pin),
     "service": (4, _perhaps("--system")),
     "fork": (8, _fork),
     "pivot": (12, _pivot),
