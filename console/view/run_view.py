@@ -43,13 +43,9 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
-    """One sample audit. Its text is the model's: data, never markup."""
+class Sample:
+    """What the model wrote behind a prompt: data, never markup."""
 
-    step: int
-    checkpoint: str
-    phase: int | None = None
-    cause: str = ""
     prompt: str = ""
     text: str = ""
     tokens: int | None = None
@@ -58,6 +54,18 @@ class Audit:
     trigram_diversity: float | None = None
     english_words: float | None = None
     character_diversity: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit(Sample):
+    """One sample audit: its first sample, which it is judged by, and what else it found."""
+
+    step: int
+    checkpoint: str
+    phase: int | None = None
+    cause: str = ""
+    more: tuple[Sample, ...] = ()
+    """The samples behind further prompts."""
     val_loss: float | None = None
     val_losses: tuple[tuple[str, float], ...] = ()
     """By source, where they are known; names are foreign text."""
@@ -65,6 +73,15 @@ class Audit:
     seconds: float | None = None
     t: float | None = None
     """Wall clock, seconds."""
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """All of them, at least one."""
+        return (self, *self.more)
+
+    def behind(self, prompt: str) -> Sample | None:
+        """The sample behind these words; `None` if there is none."""
+        return next((sample for sample in self.samples if sample.prompt == prompt), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
