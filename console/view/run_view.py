@@ -3,9 +3,10 @@
 Everything that a trainer did not write is `None`: shown as unknown, never guessed.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from console.view.disk_forecast import Room
 from trainer.rundir.checkpoints.checkpoint import Skipped
@@ -79,9 +80,21 @@ class Audit(Sample):
         """All of them, at least one."""
         return (self, *self.more)
 
-    def behind(self, prompt: str) -> Sample | None:
-        """The sample behind these words; `None` if there is none."""
-        return next((sample for sample in self.samples if sample.prompt == prompt), None)
+    def led_by(self, prompt: str | None) -> "Audit":
+        """The same, the sample behind this prompt as its own and the others after it in a circle.
+
+        As it is where it has no such sample, or for `None`.
+        """
+        prompts = [sample.prompt for sample in self.samples]
+        if prompt is None or prompt == self.prompt or prompt not in prompts:
+            return self
+        at = prompts.index(prompt)
+        circle = [_fields(sample) for sample in (*self.samples[at:], *self.samples[:at])]
+        return replace(self, **circle[0], more=tuple(Sample(**each) for each in circle[1:]))
+
+
+def _fields(sample: Sample) -> dict[str, Any]:
+    return {item.name: getattr(sample, item.name) for item in fields(Sample)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
