@@ -7,13 +7,12 @@ from threading import Event
 from typing import ClassVar
 
 from textual import events
-from textual.app import SuspendNotSupported
 from textual.binding import BindingType
 from textual.content import Content
+from textual.message import Message
 
 from console import formatting
 from console.operations.actions import Place
-from console.process.launch import run_in_terminal
 from console.process.pager import pager_command
 from console.ui.keys import bindings_at
 from console.ui.theme import DIM
@@ -44,6 +43,13 @@ class LogPane(LineView):
     """Follows the end unless the operator scrolled up; never reads in the loop of the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.LOG)
+
+    class PagerWanted(Message):
+        """The operator wants to read the log by this command."""
+
+        def __init__(self, command: list[str]) -> None:
+            super().__init__()
+            self.command = command
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
@@ -174,17 +180,10 @@ class LogPane(LineView):
             self._read(lambda told: [p for p in (log.place_of(step),) if p], self._go_to_step)
 
     def action_page_here(self) -> None:
-        """Open the operator's pager at the line on top; the console waits for its end."""
-        if self._log is None:
-            return
-        command = pager_command(os.environ, self._log.path, self._top())
-        try:
-            with self.app.suspend():
-                refusal = run_in_terminal(command)
-        except SuspendNotSupported:
-            refusal = "a pager needs a real terminal"
-        if refusal:
-            self.notify(refusal, severity="warning", markup=False)
+        """Ask for the operator's pager at the line on top."""
+        if self._log is not None:
+            command = pager_command(os.environ, self._log.path, self._top())
+            self.post_message(self.PagerWanted(command))
 
     def _draw(self) -> None:
         count = len(self._tail) if self._lines is None else len(self._lines)
