@@ -92,8 +92,8 @@ def test_console_that_ends_takes_its_pager_with_it(
         terminal.kill("s")
     else:
         os.kill(consoles[0], signal.SIGTERM)
-    for pid in (*pagers, *consoles):
-        wait_for(lambda pid=pid: process_start_time(pid) is None, f"the end of {below[pid]}")
+    ending = (*pagers, *consoles)
+    wait_for(lambda: not any(map(process_start_time, ending)), "the end of console and pager")
 
 
 @pytest.fixture

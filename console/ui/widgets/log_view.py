@@ -55,6 +55,7 @@ class LogView(LineView):
     def on_resize(self) -> None:
         super().on_resize()
         self._lay_out()
+        self._read_near()
 
     def follow(self) -> None:
         """Back to the end, and stay there."""
@@ -115,6 +116,10 @@ class LogView(LineView):
         self._draw()
         if not self._is_following:
             self._scroll_to_row(self._rows.row_of(line))
+
+    def _subtitle(self) -> str:
+        """What the border says of what is shown."""
+        return self._reader.told
 
     def _draw(self) -> None:
         texts = self._tail if self._lines is None else [line.text for line in self._lines]

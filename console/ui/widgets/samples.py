@@ -18,7 +18,7 @@ from console.ui.theme import DIM
 from console.ui.widgets.audit_lines import parts_content, repeated_content, score_content
 from console.ui.widgets.line_view import LineView
 from console.ui.widgets.sample_columns import columns_in, sample_columns
-from console.ui.widgets.score_lines import dot_lines, part_lines, scores_over
+from console.ui.widgets.score_lines import Scored, dot_lines, part_lines, scores_over
 from console.ui.widgets.text import Piece, foreign, line
 from console.ui.widgets.typed_search import TypedSearch
 from console.view.run_view import Audit, RunView, Sample
@@ -47,10 +47,8 @@ class SamplesPane(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self._glyphs = choose_glyphs(os.environ)
-        self._led: tuple[Audit, ...] = ()
-        """All audits, led by the chosen prompt where they have it."""
-        self._scored: tuple[Audit, ...] = ()
-        """Those of them that have it."""
+        self._scored: Scored = ()
+        """Of each audit the sample behind the prompt that leads, if it has one."""
         self._scores: Scores = scores_over(())
         self._can_turn = False
         self._search = TypedSearch()
@@ -97,7 +95,7 @@ class SamplesPane(LineView):
     def action_turn(self) -> None:
         """Let the next prompt lead, in a circle."""
         if self._is_of_several():
-            self.prompt = self._led[self._index()].more[0].prompt
+            self.prompt = self._led(self._index()).more[0].prompt
 
     def action_older(self) -> None:
         """Walk one audit back."""
@@ -144,7 +142,7 @@ class SamplesPane(LineView):
 
     def _turn_to_match(self) -> None:
         """Let a sample lead that holds what was found, if none in sight does."""
-        audit = self._led[self._index()]
+        audit = self._led(self._index())
         found = [at for at, sample in enumerate(audit.samples) if self._is_found(sample)]
         if found and found[0] >= columns_in(audit, self.line_width):
             self.prompt = audit.samples[found[0]].prompt
@@ -154,11 +152,16 @@ class SamplesPane(LineView):
         return index >= 0 and bool(self.audits[index].more)
 
     def _lead(self) -> None:
-        self._led = tuple(audit.led_by(self.prompt) for audit in self.audits)
-        is_any = self.prompt is None
-        self._scored = tuple(a for a in self._led if is_any or a.prompt == self.prompt)
+        prompt, audits = self.prompt, self.audits
+        found = (next((s for s in a.samples if s.prompt == prompt), None) for a in audits)
+        of_each = audits if prompt is None else found
+        self._scored = [(a.step, s) for a, s in zip(audits, of_each, strict=True) if s is not None]
         self._scores = scores_over(self._scored)
         self._draw()
+
+    def _led(self, index: int) -> Audit:
+        """The audit, led by the chosen prompt if it has it."""
+        return self.audits[index].led_by(self.prompt)
 
     def _index(self) -> int:
         """Of the audit that is shown; -1 where there is none at or before the step."""
@@ -203,7 +206,7 @@ class SamplesPane(LineView):
 
     def _prompts(self, index: int) -> str:
         """Which of its prompts lead, `prompts 1-3 of 5`; a person counts from 1."""
-        samples, led = self.audits[index].samples, self._led[index]
+        samples, led = self.audits[index].samples, self._led(index)
         count = columns_in(led, self.line_width)
         if count == len(samples):
             return f"{count} prompts"
@@ -211,8 +214,8 @@ class SamplesPane(LineView):
         return f"prompt {first} of {len(samples)}" + (f", {count} in sight" if count > 1 else "")
 
     def _lines(self, index: int) -> list[Content]:
-        audit, width = self._led[index], self.line_width
-        before = self._led[index - 1] if index else None
+        audit, width = self._led(index), self.line_width
+        before = self._led(index - 1) if index else None
         if self.prompt is not None and before is not None and before.prompt != audit.prompt:
             before = None
         return [

@@ -125,6 +125,7 @@ KEYS = (
     *("c", "p", "t", "f", "r", "question_mark", "q", "enter", "enter", "escape", "escape"),
     *("tab", "shift+tab", "up", "down", "left", "right", "space", "home", "end", "plus", "minus"),
     *("1", "0", "z", "n", "b", "x", "full_stop", "pageup", "pagedown", "backspace"),
+    *("2", "5", "w", "at", "slash"),
 )
 
 _DRAWN: dict[str, tuple[int, Draw]] = {

@@ -183,7 +183,7 @@ async def test_w_puts_long_lines_on_several_rows_and_the_place_stays(tmp_path: P
         await log.press("w")
         assert "the end" not in log.stage.text()
         assert top.split(":")[0] in log.stage.text()
-        for _ in range(30):
+        for _ in range(5):
             await log.press("w", "pageup", "w")
             await log.stage.until(lambda: not log.pane._reader.is_reading, "the lines before")
         await log.press("w", "home")
