@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from console.view.cached_file import read_news
-from console.view.run_view import Audit
+from console.view.run_view import Audit, Sample
 from trainer.rundir.checkpoints.checkpoint import checkpoint_name
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.records.record_fields import number, step_of, whole, words
@@ -22,20 +22,38 @@ def audit_of(record: Mapping[str, Any]) -> Audit | None:
         checkpoint=words(record, "checkpoint") or checkpoint_name(step),
         phase=whole(record, "phase"),
         cause=words(record, "cause"),
-        prompt=words(record, "prompt"),
-        text=words(record, "text"),
-        tokens=whole(record, "tokens"),
-        score=number(record, "score"),
-        bigram_diversity=number(record, "bigram_diversity"),
-        trigram_diversity=number(record, "trigram_diversity"),
-        english_words=number(record, "english_words"),
-        character_diversity=number(record, "character_diversity"),
+        **_sample_fields(record),
+        more=_further_samples(record),
         val_loss=number(record, "val_loss"),
         val_losses=_val_losses(record),
         sha256=words(record, "sha256"),
         seconds=None if milliseconds is None else milliseconds / 1000,
         t=number(record, "t"),
     )
+
+
+def _sample_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "prompt": words(record, "prompt"),
+        "text": words(record, "text"),
+        "tokens": whole(record, "tokens"),
+        "score": number(record, "score"),
+        "bigram_diversity": number(record, "bigram_diversity"),
+        "trigram_diversity": number(record, "trigram_diversity"),
+        "english_words": number(record, "english_words"),
+        "character_diversity": number(record, "character_diversity"),
+    }
+
+
+def _further_samples(record: Mapping[str, Any]) -> tuple[Sample, ...]:
+    """Those of `samples` behind other prompts than the record's own; one a prompt."""
+    told = record.get("samples")
+    found = [each for each in told if isinstance(each, Mapping)] if isinstance(told, list) else []
+    by_prompt: dict[str, Sample] = {}
+    for each in found:
+        by_prompt.setdefault(words(each, "prompt"), Sample(**_sample_fields(each)))
+    by_prompt.pop(words(record, "prompt"), None)
+    return tuple(by_prompt.values())
 
 
 def _val_losses(record: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:

@@ -4,9 +4,10 @@ Everything that a trainer did not write is `None`: shown as unknown, never guess
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from console.health.verdict import NOT_JUDGED, Health
 from console.view.disk_forecast import Room
@@ -45,13 +46,9 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
-    """One sample audit. Its text is the model's: data, never markup."""
+class Sample:
+    """What the model wrote behind a prompt: data, never markup."""
 
-    step: int
-    checkpoint: str
-    phase: int | None = None
-    cause: str = ""
     prompt: str = ""
     text: str = ""
     tokens: int | None = None
@@ -60,6 +57,18 @@ class Audit:
     trigram_diversity: float | None = None
     english_words: float | None = None
     character_diversity: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit(Sample):
+    """One sample audit: its first sample, which it is judged by, and what else it found."""
+
+    step: int
+    checkpoint: str
+    phase: int | None = None
+    cause: str = ""
+    more: tuple[Sample, ...] = ()
+    """The samples behind further prompts."""
     val_loss: float | None = None
     val_losses: tuple[tuple[str, float], ...] = ()
     """By source, where they are known; names are foreign text."""
@@ -67,6 +76,27 @@ class Audit:
     seconds: float | None = None
     t: float | None = None
     """Wall clock, seconds."""
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """All of them, at least one."""
+        return (self, *self.more)
+
+    def led_by(self, prompt: str | None) -> "Audit":
+        """The same, the sample behind this prompt as its own and the others after it in a circle.
+
+        As it is where it has no such sample, or for `None`.
+        """
+        prompts = [sample.prompt for sample in self.samples]
+        if prompt is None or prompt == self.prompt or prompt not in prompts:
+            return self
+        at = prompts.index(prompt)
+        circle = [_fields(sample) for sample in (*self.samples[at:], *self.samples[:at])]
+        return replace(self, **circle[0], more=tuple(Sample(**each) for each in circle[1:]))
+
+
+def _fields(sample: Sample) -> dict[str, Any]:
+    return {item.name: getattr(sample, item.name) for item in fields(Sample)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,6 +132,7 @@ KEYS = (
     *("1", "0", "z", "n", "b", "x", "full_stop", "pageup", "pagedown", "backspace"),
     *("h", "e", "exclamation_mark", "colon", "T"),
     *("4", "4", "P", "n", "s", "F", "g", "e", "exclamation_mark"),
+    *("2", "5", "w", "at", "slash"),
 )
 
 _DRAWN: dict[str, tuple[int, Draw]] = {
