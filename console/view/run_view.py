@@ -9,7 +9,7 @@ from pathlib import Path
 
 from console.view.disk_forecast import Room
 from trainer.rundir.checkpoints.checkpoint import Skipped
-from trainer.rundir.state import ArmState, Replay, Save, Zombie
+from trainer.rundir.state import ArmState, State, Zombie
 
 
 class Severity(StrEnum):
@@ -140,16 +140,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossPoint:
-    """A loss record; a loss that is not finite is `None` and named."""
+    """The loss of a step; one that is not finite is `None` and named."""
 
     step: int
     loss: float | None
     ema: float | None
     nonfinite: str = ""
     """`NaN`, `Infinity` or `-Infinity` where the loss is not finite."""
-    arm: str = ""
-    lr: float | None = None
-    grad_norm: float | None = None
 
 
 class RequestStage(StrEnum):
@@ -215,8 +212,10 @@ class RunView:
     alarms: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse; each is an alarm, too."""
-    replay: Replay | None = None
-    last_save: Save | None = None
+    state: State = field(default_factory=State)
+    """What the trainer told last, as it stands on file. What the history tells too is
+    reconciled with it in the view's own fields: step, total_steps, attempt, phase, alarms, notes.
+    """
     request: Request | None = None
     marks: tuple[Mark, ...] = ()
     events: tuple[Event, ...] = ()
@@ -250,8 +249,8 @@ class RunView:
     @property
     def replay_end(self) -> int | None:
         """The history's last step, where the run stands before it: steps to be trained again."""
-        is_behind = self.replay is not None and self.step < self.replay.last_step
-        return self.replay.last_step if self.replay is not None and is_behind else None
+        replay = self.state.replay
+        return replay.last_step if replay is not None and self.step < replay.last_step else None
 
     @property
     def newest(self) -> CheckpointRow | None:

@@ -522,7 +522,7 @@ async def test_foreign_text_is_data_everywhere() -> None:
         alarms=(HOSTILE,),
         notes=(HOSTILE,),
         log_tail=(HOSTILE,),
-        last=LossPoint(step=1, loss=None, ema=None, nonfinite="NaN", arm=HOSTILE),
+        last=LossPoint(step=1, loss=None, ema=None, nonfinite="NaN"),
         request=Request(stage=RequestStage.WRITTEN, message=HOSTILE),
     )
     async with Stage().opened(200, 60) as stage:

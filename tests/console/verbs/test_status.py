@@ -14,7 +14,7 @@ from console.view.run_view import Audit, CheckpointRow, LossPoint, RunView, Seve
 from tests.console.conftest import Start
 from tests.console.fixed_run import fixed_machine
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.state import ENDED, Replay
+from trainer.rundir.state import ENDED, Replay, State
 
 TRAINING = Status(word="training")
 VIEW = RunView(
@@ -98,7 +98,8 @@ def test_text_says_the_same_and_can_not_steer_the_terminal() -> None:
 
 
 def test_text_explains_a_step_before_the_historys_end() -> None:
-    behind = replace(VIEW, replay=Replay(first_step=112_601, last_step=112_750, proven=100))
+    told = State(replay=Replay(first_step=112_601, last_step=112_750, proven=100))
+    behind = replace(VIEW, state=told)
     assert "(56.4 %), phase 1, proving again up to 112,750, 6.0/min" in as_text(behind)
     ended = replace(behind, is_running=False)
     assert "phase 1, recorded up to 112,750, to be proven again" in as_text(ended)
