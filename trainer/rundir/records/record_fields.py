@@ -42,13 +42,6 @@ def words(record: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def nonfinite(record: Mapping[str, Any], key: str) -> str:
-    """`NaN`, `Infinity` or `-Infinity` where the record names the value so; else empty."""
-    named = record.get("nonfinite")
-    value = words(named, key) if isinstance(named, dict) else ""
-    return value if value in ("NaN", "Infinity", "-Infinity") else ""
-
-
 def fields_told(kind: type, record: Mapping[str, Any]) -> dict[str, Any]:
     """What the record tells of the fields of `kind`, by their names and declared types.
 
