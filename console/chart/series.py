@@ -55,9 +55,9 @@ class SeriesView:
     def __len__(self) -> int:
         return len(self.step)
 
-    def column(self, name: str) -> Values | Figures:
-        """The figures of a name of `COLUMNS`."""
-        found: Values | Figures = self.drawn[name] if name in self.drawn else getattr(self, name)
+    def column(self, name: str) -> _Column:
+        """The array of a name of `COLUMNS`."""
+        found: _Column = self.drawn[name] if name in self.drawn else getattr(self, name)
         return found
 
     def at(self, step: int) -> int | None:
@@ -86,7 +86,8 @@ COLUMNS: Mapping[str, type[np.generic]] = {
 """The arrays of a view beside `step`, by name, each with the type of its elements: a record's
 field of that name.
 """
-_OWN = frozenset(field.name for field in fields(SeriesView))
+DRAWN = tuple(COLUMNS.keys() - {field.name for field in fields(SeriesView)})
+"""Those of a view's `drawn`."""
 
 
 class Series:
@@ -113,7 +114,7 @@ class Series:
             shown = {name: array[: self._size] for name, array in arrays.items()}
             for array in shown.values():
                 array.flags.writeable = False
-            drawn = {name: shown.pop(name) for name in shown.keys() - _OWN}
+            drawn = {name: shown.pop(name) for name in DRAWN}
             self._view = SeriesView(arms=tuple(self._codes), drawn=drawn, **shown)
         return self._view
 
