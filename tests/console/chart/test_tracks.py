@@ -144,8 +144,8 @@ def test_tracks_share_one_axis_and_those_without_room_are_counted() -> None:
     look = Look(tracks=tuple(Track))
     rows = lines(look, height=24)
     assert sum("└" in row for row in rows) == 1
-    assert any(f"{len(Track) - 5} more, no room" in row for row in rows)
-    assert f"{len(Track) - 1} more, no room" in lines(look, height=8)[0]
+    assert any(f"{len(look.tracks) - 5} more, no room" in row for row in rows)
+    assert f"{len(look.tracks) - 1} more, no room" in lines(look, height=8)[0]
 
 
 def test_what_is_not_recorded_is_said() -> None:
