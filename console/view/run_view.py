@@ -12,7 +12,7 @@ from typing import Any
 from console.health.verdict import NOT_JUDGED, Health
 from console.view.disk_forecast import Room
 from trainer.rundir.checkpoints.checkpoint import Skipped
-from trainer.rundir.state import ArmState, Replay, Save, Zombie
+from trainer.rundir.state import ArmState, State, Zombie
 
 
 class Severity(StrEnum):
@@ -178,16 +178,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossPoint:
-    """A loss record; a loss that is not finite is `None` and named."""
+    """The loss of a step; one that is not finite is `None` and named."""
 
     step: int
     loss: float | None
     ema: float | None
     nonfinite: str = ""
     """`NaN`, `Infinity` or `-Infinity` where the loss is not finite."""
-    arm: str = ""
-    lr: float | None = None
-    grad_norm: float | None = None
 
 
 class RequestStage(StrEnum):
@@ -261,8 +258,10 @@ class RunView:
     """Those of the alarms that came of the run's health, each with the step where that began."""
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse; each is an alarm, too."""
-    replay: Replay | None = None
-    last_save: Save | None = None
+    state: State = field(default_factory=State)
+    """What the trainer told last, as it stands on file. What the history tells too is
+    reconciled with it in the view's own fields: step, total_steps, attempt, phase, alarms, notes.
+    """
     request: Request | None = None
     marks: tuple[Mark, ...] = ()
     events: tuple[Event, ...] = ()
@@ -296,8 +295,8 @@ class RunView:
     @property
     def replay_end(self) -> int | None:
         """The history's last step, where the run stands before it: steps to be trained again."""
-        is_behind = self.replay is not None and self.step < self.replay.last_step
-        return self.replay.last_step if self.replay is not None and is_behind else None
+        replay = self.state.replay
+        return replay.last_step if replay is not None and self.step < replay.last_step else None
 
     @property
     def is_judged(self) -> bool:

@@ -116,7 +116,7 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
         takes_signals=True,
         step=STEP,
         total_steps=200_000,
-        last=LossPoint(step=STEP, loss=2.7026, ema=2.8135, arm="books"),
+        last=LossPoint(step=STEP, loss=2.7026, ema=2.8135),
         steps_per_minute=6.0,
         eta_seconds=(200_000 - STEP) * STEP_SECONDS,
         attempt=4,
