@@ -22,6 +22,7 @@ from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError
 from trainer.rundir.reading import reading
 from trainer.rundir.sources.documents import SourceFiles, look_at_files, naming, read_documents
+from trainer.rundir.sources.left_out import LeftOut
 from trainer.rundir.sources.prepared import (
     Drift,
     TokenIndex,
@@ -30,6 +31,7 @@ from trainer.rundir.sources.prepared import (
     token_folder,
     write_index,
 )
+from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS, TextRules
 
 TokenArray: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
 
@@ -54,6 +56,8 @@ class TokenizedSource:
     """Identity of the source's text, to tell at a later start that it has changed."""
     drift: Drift
     """How the source's files differ from those that the tokens were made of."""
+    left_out: str = ""
+    """What of the files is no text, where they were read now."""
     replaced: str = ""
     """How they differed from those of the tokens before, which were replaced now."""
 
@@ -66,7 +70,7 @@ def tokenize_source(
     tokenizer: TextTokenizer,
     vocab_size: int,
     progress: Progress,
-    piece_characters: int = 0,
+    rules: TextRules = WHOLE_DOCUMENTS,
     frozen: str | None = None,
 ) -> TokenizedSource:
     """The source's tokens, from the run's `tokens/` or made now.
@@ -78,8 +82,7 @@ def tokenize_source(
     they are gone, no other text is taken for it. `None`: nothing was trained in this phase yet. A
     text that has changed is encoded anew then; the tokens of the one before stay on disk.
 
-    `progress` may raise to give up; a later call starts over. `piece_characters` is that of
-    `survey`.
+    `progress` may raise to give up; a later call starts over. `rules`: how the run has text read.
 
     Raises:
         SourceError: neither text nor tokens are there, or not those that the phase has trained on;
@@ -93,9 +96,9 @@ def tokenize_source(
         progress(0.0, f"reading {name}")
 
     is_frozen = frozen is not None
-    text = _SourceText(source, run.path, piece_characters, check, is_checked=not is_frozen)
+    text = _SourceText(source, run.path, rules, check, is_checked=not is_frozen)
     with naming(name):
-        index, replaced = read_index(folder, frozen or ""), ""
+        index, left_out, replaced = read_index(folder, frozen or ""), "", ""
         if index is not None and (index.tokenizer, index.dtype) != (tokenizer.sha256, dtype):
             index = None
         drift = Drift() if index is None else text.drift(folder, index)
@@ -103,7 +106,7 @@ def tokenize_source(
             work = partial(_Encoding, tokenizer, dtype, progress, f"encoding {name}")
             index, files = _prepare(text, folder, work, frozen or "")
             replaced = ", ".join(filter(None, (drift.altered, drift.added)))
-            drift = Drift(files=files)
+            drift, left_out = Drift(files=files), index.left_out
             write_index(folder, index, files)
         elif drift.is_same and drift.files and drift.files.stamp != index.stamp:
             write_index(folder, index, drift.files)
@@ -116,6 +119,7 @@ def tokenize_source(
         held_out_documents=index.held_out_documents,
         fingerprint=index.fingerprint,
         drift=drift,
+        left_out=left_out,
         replaced=replaced,
     )
 
@@ -126,21 +130,27 @@ class _SourceText:
 
     source: SourceSettings
     base: Path
-    piece_characters: int
+    rules: TextRules
     check: Callable[[], None]
     is_checked: bool
 
-    def documents(self, check: Callable[[], None]) -> Iterator[str]:
+    def documents(
+        self, check: Callable[[], None], left_out: LeftOut | None = None
+    ) -> Iterator[str]:
         return read_documents(
             self.source,
             self.base,
-            piece_characters=self.piece_characters,
+            rules=self.rules,
             check=check,
             is_checked=self.is_checked,
+            left_out=left_out,
         )
 
-    def survey(self) -> Survey:
-        return survey(self.documents(self.check), piece_characters=self.piece_characters)
+    def survey(self) -> tuple[Survey, str]:
+        """And what was left out of it, in words."""
+        left_out = LeftOut(self.source.max_odd_share)
+        documents = self.documents(self.check, left_out)
+        return survey(documents, piece_characters=self.rules.piece_characters), left_out.words
 
     def files(self) -> SourceFiles:
         return look_at_files(self.source, self.base, self.check)
@@ -151,7 +161,7 @@ class _SourceText:
             self.base,
             folder,
             index,
-            piece_characters=self.piece_characters,
+            rules=self.rules,
             check=self.check,
         )
 
@@ -162,7 +172,7 @@ def _prepare(
     """Encode the source's text; read again where it changed meanwhile, but not for ever."""
     for _ in range(_TRIES):
         files = text.files()  # before the text is read: what changes from here on is seen
-        found = text.survey()
+        found, left_out = text.survey()
         if not found.fingerprint.startswith(wanted):
             raise SourceError(
                 f"{text.source.path}: is not the text that was trained on, and the tokens of"
@@ -172,7 +182,7 @@ def _prepare(
         work = encoding(found)
         index = work.write(folder, text.documents(work.tell))
         if index is not None:
-            return index, files
+            return replace(index, left_out=left_out), files
     raise SourceError(
         f"{text.source.path}: changed each time it was read; start again when it is written"
     )
