@@ -40,10 +40,15 @@ class TextTokenizer:
     """Text to tokens and back; any text and any token ids are fine."""
 
     def __init__(self, data: bytes) -> None:
+        self._data = data
         self.sha256 = hashlib.sha256(data).hexdigest()
         self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
         # The separator's name in a text is text; only the end of a document is the token.
         self._tokenizer.encode_special_tokens = True
+
+    def __reduce__(self) -> tuple[type["TextTokenizer"], tuple[bytes]]:
+        """For a process that encodes beside this one."""
+        return TextTokenizer, (self._data,)
 
     @property
     def entries(self) -> int:

@@ -11,7 +11,7 @@ from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.directory import with_names
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError
-from trainer.rundir.sources.content import content_of
+from trainer.rundir.sources.content import Content, content_of
 from trainer.rundir.sources.file_documents import read_file_documents
 from trainer.rundir.sources.folders import files_of_folder
 from trainer.rundir.sources.left_out import LeftOut
@@ -175,6 +175,32 @@ def _expanded(source: SourceSettings) -> Path:
         raise SourceError(f"{shown(source.path)}: there is no such user") from error
 
 
+def contents_of(
+    source: SourceSettings,
+    base: Path,
+    rules: TextRules,
+    left_out: LeftOut,
+    *,
+    check: Callable[[], None] = never,
+    is_checked: bool = True,
+) -> Iterator[tuple[Path, Content]]:
+    """The files of a source that is no `python:` one, in their order, and what each is.
+
+    Of a folder, those that are text. Raises `SourceError`.
+    """
+    matched = find_files(source, base, check)
+    for path in matched.files:
+        check()
+        try:
+            content = content_of(path, source.field, rules, refuses=is_checked or matched.is_folder)
+        except SourceError as error:
+            if not matched.is_folder:
+                raise
+            left_out.add_file(str(error).partition(";")[0])
+            continue
+        yield path, content
+
+
 def _read_any(
     source: SourceSettings,
     base: Path,
@@ -186,16 +212,8 @@ def _read_any(
     if source.path.startswith(PYTHON):
         yield from stdlib_documents(_stdlib_name(source.path), check)
         return
-    matched = find_files(source, base, check)
-    for path in matched.files:
-        check()
-        try:
-            content = content_of(path, source.field, rules, refuses=is_checked or matched.is_folder)
-        except SourceError as error:
-            if not matched.is_folder:
-                raise
-            left_out.add_file(str(error).partition(";")[0])
-            continue
+    files = contents_of(source, base, rules, left_out, check=check, is_checked=is_checked)
+    for path, content in files:
         yield from read_file_documents(path, content, source.field, rules, left_out)
 
 

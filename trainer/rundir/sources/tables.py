@@ -24,7 +24,7 @@ def read_table(path: Path, kind: Kind, field: str, left_out: LeftOut) -> Iterato
                     left_out.records += 1
                     yield text
                 else:
-                    left_out.add_record(f"{shown(path)}, row {number}: {field!r} is {text!r}")
+                    left_out.add_record(f"{shown(path)}, row", number, f"{field!r} is {text!r}")
 
 
 def require_column(path: Path, kind: Kind, field: str) -> None:

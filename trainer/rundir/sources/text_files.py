@@ -53,15 +53,22 @@ def read_parts(file: BinaryIO, piece_characters: int) -> Iterator[str]:
     yield "".join(part)
 
 
-def read_json_lines(file: BinaryIO, field: str, name: str, left_out: LeftOut) -> Iterator[str]:
-    """The text of each line's object; a line without one is left out."""
-    with io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace") as lines:
+def read_json_lines(
+    file: BinaryIO, field: str, name: str, left_out: LeftOut, *, is_begin: bool = True
+) -> Iterator[str]:
+    """The text of each line's object; a line without one is left out.
+
+    `is_begin`: the file's first bytes are among these, and may be a byte order mark.
+    """
+    encoding = "utf-8-sig" if is_begin else "utf-8"
+    with io.TextIOWrapper(file, encoding=encoding, errors="replace") as lines:
         for number, line in enumerate(lines, start=1):
+            left_out.rows = number
             if line.strip():
                 try:
                     text = text_in(_loads(line), field)
                 except OddRecordError as odd:
-                    left_out.add_record(f"{name}, line {number}: {odd}")
+                    left_out.add_record(f"{name}, line", number, str(odd))
                 else:
                     left_out.records += 1
                     yield text
@@ -74,7 +81,7 @@ def read_json_array(file: BinaryIO, field: str, name: str, left_out: LeftOut) ->
             try:
                 text = text_in(element, field)
             except OddRecordError as odd:
-                left_out.add_record(f"{name}, element {number}: {odd}")
+                left_out.add_record(f"{name}, element", number, str(odd))
             else:
                 left_out.records += 1
                 yield text
