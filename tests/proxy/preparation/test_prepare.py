@@ -193,13 +193,13 @@ def test_a_worker_that_is_killed_is_told_and_what_is_done_stays(
     tmp_path: Path, prepared: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared("straight")
-    killed = []
+    killed: list[int] = []
 
     def kill(fraction: float, what: str) -> None:
         if fraction > 0.3 and not killed:
             victim = multiprocessing.active_children()[0]
-            killed.append(victim.pid)
-            os.kill(victim.pid, signal.SIGKILL)
+            killed.append(victim.pid or 0)
+            os.kill(killed[0], signal.SIGKILL)
 
     with pytest.raises(SourceError, match=r"that encodes text ended with -9 .*start again"):
         prepared("broken", n_workers=2, progress=kill)
@@ -218,7 +218,7 @@ def test_text_that_is_not_the_wanted_one_leaves_nothing(tmp_path: Path, prepared
 def test_files_that_change_while_they_are_read_are_read_again(
     tmp_path: Path, text: Path, prepared: Prepare
 ) -> None:
-    written = []
+    written: list[float] = []
 
     def write(fraction: float, what: str) -> None:
         if what.startswith("encoding") and fraction > 0.5 and len(written) < 2:
