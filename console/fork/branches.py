@@ -8,6 +8,7 @@ from pathlib import Path
 
 from console import formatting
 from console.fork.branch_rows import BranchRow, branch_rows
+from console.fork.family import Kin, family_of
 from console.fork.grown import Grown
 from console.fork.memory_need import MemoryNeed, memory_needs
 from console.operations.operations import Operations
@@ -99,6 +100,10 @@ class Branches:
     def rows(self, grown: Sequence[Grown]) -> tuple[BranchRow, ...]:
         """The run and all its branches, with those being `grown`; raises `OSError`."""
         return branch_rows(self.run, grown)
+
+    def family(self) -> tuple[Kin, ...]:
+        """The runs that it came from, its pivots and forks."""
+        return family_of(self.run)
 
     def memory_needs(self) -> tuple[MemoryNeed, ...]:
         """What a branch's trainer needs of the memory; raises `SettingsError`."""

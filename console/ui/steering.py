@@ -18,6 +18,8 @@ from console.operations.actions import action_of
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import WizardFiles, walk_pivot
 from console.process.launch import run_in_terminal
+from console.ui.messages import StepChosen
+from console.ui.screens.family import FamilyScreen
 from console.ui.screens.fork.branch_table import BranchTable
 from console.ui.screens.fork.branches import BranchesScreen
 from console.ui.screens.fork.compare import CompareScreen
@@ -169,6 +171,14 @@ class SteeringApp(App[str]):
             self.tell(f"pivot: {timeline.facts[Stage.RESTARTED]}", is_ok=True)
         elif timeline.problem:
             self.tell(f"pivot: {timeline.problem}; p offers what can be done", is_ok=False)
+
+    def on_checkpoints_pane_tree_asked(self) -> None:
+        screen = FamilyScreen(self._branching.family, clock=self._clock.wall)
+        self.push_screen(screen, self._go_to)
+
+    def _go_to(self, step: int | None) -> None:
+        if step is not None:
+            self.screen.post_message(StepChosen(step))
 
     def on_checkpoints_pane_fork_wanted(self, event: CheckpointsPane.ForkWanted) -> None:
         if self.may("checkpoints.fork"):

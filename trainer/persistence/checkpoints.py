@@ -358,7 +358,7 @@ class Checkpointer:
         nonfinite_steps, written = self._history.nonfinite_steps, self.newest_step
         try:
             plan = plan_of(self._run, self._settings, nonfinite_steps, written=written)
-            thin(plan)
+            plan = thin(self._run, plan)
         except (OSError, HistoryError) as error:
             self._reporter.alarm(THIN_ALARM, str(error))
             return

@@ -59,9 +59,14 @@ class ComparisonScreen(ModalScreen[None]):
     prompt: reactive[str | None] = reactive(None, init=False)
     """Whose samples are compared, where the audits have them; `None`: the first of each."""
 
-    def __init__(self, audits: Sequence[Audit], chosen: Audit) -> None:
-        """`audits` by ascending step, `chosen` among them."""
+    def __init__(
+        self, audits: Sequence[Audit], chosen: Audit, *, against: Audit | None = None
+    ) -> None:
+        """`audits` by ascending step, `chosen` among them; `against`: in place of the one before,
+        whichever is chosen.
+        """
         super().__init__()
+        self._against = against
         self._audits = audits
         self.set_reactive(ComparisonScreen.index, audits.index(chosen))
 
@@ -96,7 +101,8 @@ class ComparisonScreen(ModalScreen[None]):
 
     def _draw(self) -> None:
         chosen = self._audits[self.index].led_by(self.prompt)
-        before = self._audits[self.index - 1].led_by(self.prompt) if self.index else None
+        before = self._against or (self._audits[self.index - 1] if self.index else None)
+        before = before and before.led_by(self.prompt)
         turn = "t next prompt   " if chosen.more else ""
         hint = Content.styled(f"← → older, newer   {turn}Tab other text   Esc back", DIM)
         self.query_one("#comparison-hint", Static).update(hint)

@@ -238,9 +238,10 @@ def render_new_run(
     return text
 
 
-def _source_table(source: SourceSettings) -> dict[str, str]:
-    has_field = source.field != SourceSettings(path=source.path).field
-    return asdict(source) if has_field else {"path": source.path}
+def _source_table(source: SourceSettings) -> dict[str, Any]:
+    default = asdict(SourceSettings(path=source.path))
+    given = {name: value for name, value in asdict(source).items() if value != default[name]}
+    return {"path": source.path, **given}
 
 
 def _render(section: str, table: Mapping[str, Any]) -> str:

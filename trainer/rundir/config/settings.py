@@ -189,12 +189,19 @@ class SourceSettings:
     """Where an arm's text comes from."""
 
     path: str
-    """A file or a glob, `*.jsonl` for JSON lines, or `python:docs|docstrings|code`."""
+    """A file, a folder or a glob, or `python:docs|docstrings|code`."""
     field: str = "text"
-    """The key of the text in JSON lines."""
+    """The key of the text in JSON records, or its column."""
+    max_odd_share: float = 0.01
+    """Of the records: so many may be without a text; they are left out."""
 
     def __post_init__(self) -> None:
         _require(bool(self.path.strip()), "sources.*.path", "is empty")
+        _require(
+            0 <= self.max_odd_share < 1,
+            "sources.*.max_odd_share",
+            f"{self.max_odd_share} is not from 0 to under 1",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
