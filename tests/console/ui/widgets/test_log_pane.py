@@ -191,6 +191,16 @@ async def test_w_puts_long_lines_on_several_rows_and_the_place_stays(tmp_path: P
         await log.shows("the end of 0")
 
 
+async def test_a_pane_that_grows_is_filled_with_lines_before(tmp_path: Path) -> None:
+    async with Logged(tmp_path, LINES).opened() as log:
+        log.pane.select(499_850)
+        await log.shows("F follows")
+        assert "step 497," not in log.stage.text()
+        await log.stage.resize(80, 60)
+        await log.shows("step 497,")
+        await log.shows("step 499,900")
+
+
 async def test_a_typed_time_leads_to_the_lines_of_it(tmp_path: Path) -> None:
     began = fixed_run.NOW - 100_000
     lines = [
