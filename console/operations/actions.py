@@ -362,7 +362,7 @@ ACTIONS: tuple[Action, ...] = (
             "checkpoints.compare",
             "enter",
             "compare",
-            "Compare",
+            "Audit",
             "Its audit beside the one before, or marked",
             why_not=_no_checkpoint,
             key_display="Enter",
