@@ -113,9 +113,9 @@ class Branches:
         """Ask the trainer of a branch to save and end."""
         return Operations(RunDirectory(path)).stop()
 
-    def open(self, path: Path) -> str:
+    async def open(self, path: Path) -> str:
         """Show a branch in a console of its own in this terminal; why it could not begin."""
-        return run_console(RunDirectory(path))
+        return await run_console(RunDirectory(path))
 
     def grow(self, asked: Asked) -> Iterator[tuple[Grown, ...]]:
         """Make the branches and train them; tells how far all of them are.

@@ -25,8 +25,8 @@ class Place(Enum):
     PROMPT = "Go anywhere"
     ALARMS = "Alarms"
     EVENTS = "Events"
-    FAMILY = "Tree of the run"
     HEALTH = "Health"
+    FAMILY = "Tree of the run"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -338,7 +338,15 @@ ACTIONS: tuple[Action, ...] = (
         Place.SAMPLES,
         Action("samples.older", "left", "older", "Older", "The sample before this"),
         Action("samples.newer", "right", "newer", "Newer", "The sample after this", is_shown=False),
-        Action("samples.newest", "F", "newest", "Newest", "Stay with the newest", is_shown=False),
+        Action(
+            "samples.newest",
+            "F,escape",
+            "newest",
+            "Newest",
+            "Stay with the newest",
+            is_shown=False,
+        ),
+        Action("samples.turn", "t", "turn", "Prompt", "The next prompt's sample to the left"),
         Action("samples.parts", "b", "toggle_parts", "Parts", "The scores' four parts, or scores"),
         Action("samples.search", "slash", "search", "Search", "Find a word, the newest first"),
         Action("samples.next", "n", "find(-1)", "Older match", "The match before", is_shown=False),
@@ -354,7 +362,7 @@ ACTIONS: tuple[Action, ...] = (
             "checkpoints.compare",
             "enter",
             "compare",
-            "Compare",
+            "Audit",
             "Its audit beside the one before, or marked",
             why_not=_no_checkpoint,
             key_display="Enter",
@@ -476,6 +484,23 @@ ACTIONS: tuple[Action, ...] = (
         Action("log.before", "N", "find(1)", "Newer match", "The match after", is_shown=False),
         Action("log.level", "L", "next_level", "Level", "All lines, warnings, or errors only"),
         Action("log.follow", "F", "follow", "Follow", "Back to the end, and stay there"),
+        Action(
+            "log.time",
+            "at",
+            "go_to_time",
+            "Time",
+            "To a time: -3h, 22:40, a date",
+            key_display="@",
+            is_shown=False,
+        ),
+        Action(
+            "log.wrap",
+            "w",
+            "toggle_wrap",
+            "Wrap",
+            "Long lines on several rows, or cut",
+            is_shown=False,
+        ),
         Action("log.left", "left", "shift(-1)", "Left", "Half a width left", is_shown=False),
         Action("log.right", "right", "shift(1)", "Right", "More of long lines", is_shown=False),
         Action(
@@ -486,7 +511,14 @@ ACTIONS: tuple[Action, ...] = (
             "Open $PAGER at this place",
             key_display="Enter",
         ),
-        Action("log.stop", "escape", "stop_reading", "Stop", "End a search", is_shown=False),
+        Action(
+            "log.stop",
+            "escape",
+            "stop_reading",
+            "Stop",
+            "End a search; else follow",
+            is_shown=False,
+        ),
     ),
     *_at(
         Place.LINES,
@@ -508,6 +540,7 @@ ACTIONS: tuple[Action, ...] = (
         Place.AUDITS,
         Action("compare.older", "left", "walk(-1)", "Older", "The pair before"),
         Action("compare.newer", "right", "walk(1)", "Newer", "The pair after"),
+        Action("compare.turn", "t", "turn", "Prompt", "The next prompt's samples"),
         Action("compare.close", "escape,q,enter", "dismiss", "Close", "Back"),
     ),
     *_at(
@@ -547,15 +580,15 @@ ACTIONS: tuple[Action, ...] = (
         Action("events.close", "escape,q,e", "dismiss", "Close", "Back"),
     ),
     *_at(
-        Place.FAMILY,
-        Action("family.go", "enter", "go", "Go", "To the step of a pivot or fork of this run"),
-        Action("family.close", "escape,q,g", "dismiss", "Close", "Back"),
-    ),
-    *_at(
         Place.HEALTH,
         Action("health.go", "enter", "go", "Go", "Where it began, and its track on the chart"),
         Action("health.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
         Action("health.close", "escape,q,h", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.FAMILY,
+        Action("family.go", "enter", "go", "Go", "To the step of a pivot or fork of this run"),
+        Action("family.close", "escape,q,g", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.HELP,

@@ -218,10 +218,13 @@ def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
     follower = Follower(run)
     view = _look_twice(follower)
     if arguments.json:
-        sources = sources_json(view, follower.sources)
-        machine = machine_json(follower.measure_machine())
-        more = {"pinned": pinned_json(view), "sources": sources, "machine": machine}
-        print_json({**as_json(view), **more})
+        told = {
+            **as_json(view),
+            "pinned": pinned_json(view),
+            "sources": sources_json(view, follower.sources),
+            "machine": machine_json(follower.measure_machine()),
+        }
+        print_json(told)
     else:
         print(as_text(view, time.time()))
     return exit_code_of(view)

@@ -116,11 +116,10 @@ def reduce(facts: Facts) -> RunView:
         full_in_seconds=_full_in(facts, room, step, total_steps),
         health=facts.health,
         overdue_since=progress.overdue_since if progress is not None else None,
-        alarms=(*_alarms_of(facts, room, progress), *facts.judged_alarms),
+        alarms=_alarms_of(facts, room, progress),
         judged_alarms=facts.judged_alarms,
         refusals=facts.refusals,
-        replay=state.replay,
-        last_save=state.last_save,
+        state=state,
         marks=facts.marks,
         events=facts.events,
         history_version=facts.history_version,
@@ -195,7 +194,8 @@ def _alarms_of(facts: Facts, room: Room, progress: Progress | None) -> tuple[str
         refusals=facts.refusals,
         progress=progress,
     )
-    return (*alarms, facts.pins_problem) if facts.pins_problem else alarms
+    pins = (facts.pins_problem,) if facts.pins_problem else ()
+    return (*alarms, *pins, *facts.judged_alarms)
 
 
 def _progress_of(facts: Facts, step: int) -> Progress | None:

@@ -143,9 +143,6 @@ def point_of(view: SeriesView, step: int) -> LossPoint | None:
         step=step,
         loss=_known(view.loss[at]),
         ema=_known(view.ema[at]),
-        arm="" if view.arm[at] == UNKNOWN else view.arms[view.arm[at]],
-        lr=_known(view.lr[at]),
-        grad_norm=_known(view.grad_norm[at]),
     )
 
 
@@ -170,7 +167,4 @@ def loss_point(record: LossRecord) -> LossPoint:
         loss=record.loss,
         ema=record.ema,
         nonfinite=record.nonfinite_of("loss"),
-        arm=record.arm,
-        lr=record.lr,
-        grad_norm=record.grad_norm,
     )

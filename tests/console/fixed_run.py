@@ -66,7 +66,6 @@ _ARMS = {
     "chat": (54, 0.120, 0.250, 0.049, 0.00, 0.25),
 }
 
-_PINNED = 113_450
 _EVENTS: tuple[tuple[int, EventKind, str] | tuple[int, EventKind, str, Severity], ...] = (
     (1, EventKind.START, "starting: attempt 1"),
     (41_232, EventKind.CRASH, "killed by the kernel: out of memory", Severity.BAD),
@@ -101,6 +100,7 @@ _SERIES = {
     "tokens/s": "52,429, usually 52,400",
 }
 
+_PINNED = 113_450
 _CAUSES = {PIVOT_STEP: "pivot", RESTART_STEP - 33: "stop", 113_450: "signal"}
 
 
@@ -116,7 +116,7 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
         takes_signals=True,
         step=STEP,
         total_steps=200_000,
-        last=LossPoint(step=STEP, loss=2.7026, ema=2.8135, arm="books"),
+        last=LossPoint(step=STEP, loss=2.7026, ema=2.8135),
         steps_per_minute=6.0,
         eta_seconds=(200_000 - STEP) * STEP_SECONDS,
         attempt=4,

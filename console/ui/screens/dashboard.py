@@ -97,7 +97,7 @@ class Dashboard(Screen[None]):
             yield SamplesPane(id="samples")
             yield BanditPane(id="bandit")
             yield CheckpointsPane(id="checkpoints", clock=self._clock)
-            yield LogPane(id="log")
+            yield LogPane(id="log", clock=self._clock)
         yield KeyLine(offers=self._offers)
 
     def on_mount(self) -> None:

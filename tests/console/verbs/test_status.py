@@ -20,7 +20,7 @@ from tests.console.fixed_run import fixed_machine
 from tests.console.judged_run import BEGAN, FALLS_FROM, write_healthy, write_ill
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.sources.prepared import TokenIndex
-from trainer.rundir.state import ENDED, Replay
+from trainer.rundir.state import ENDED, Replay, State
 
 TRAINING = Status(word="training")
 VIEW = RunView(
@@ -190,7 +190,8 @@ def test_healthy_says_of_what_where_something_else_is_wrong() -> None:
 
 
 def test_text_explains_a_step_before_the_historys_end() -> None:
-    behind = replace(VIEW, replay=Replay(first_step=112_601, last_step=112_750, proven=100))
+    told = State(replay=Replay(first_step=112_601, last_step=112_750, proven=100))
+    behind = replace(VIEW, state=told)
     assert "(56.4 %), phase 1, proving again up to 112,750, 6.0/min" in as_text(behind, 0.0)
     ended = replace(behind, is_running=False)
     assert "phase 1, recorded up to 112,750, to be proven again" in as_text(ended, 0.0)

@@ -28,6 +28,8 @@ def make_bases(folder: Path) -> dict[str, RunDirectory]:
     """Name → run. Their sources lie beside them."""
     bases = {"new": make_small_run(folder / "new")}
     stopped = make_small_run(folder / "stopped")
+    text = stopped.settings.read_text().replace("[audit]", '[audit]\nprompts = ["a run", "é"]')
+    stopped.settings.write_text(text)
     assert train_here(stopped, {STOPPED_AT: ask_stop}) is Exit.TERMINATED
     _operate(stopped)
     bases["stopped"] = stopped

@@ -27,7 +27,7 @@ from trainer.rundir.sources.documents import (
     read_documents,
 )
 from trainer.rundir.sources.matching import never
-from trainer.rundir.sources.pieces import piece_characters
+from trainer.rundir.sources.text_rules import TextRules, text_rules
 
 TEXT_DIGITS = 16
 """Of a fingerprint, where it is only compared: in file names, `.state.json` and audits."""
@@ -51,6 +51,8 @@ class TokenIndex:
     held_out_tokens: int
     text_bytes: int = 0
     """0: written by a version that did not keep it. With the tokens, the text's bytes a token."""
+    left_out: str = ""
+    """What of the files is no text, in words."""
 
     @property
     def file_names(self) -> tuple[str, str]:
@@ -148,7 +150,7 @@ def drift_of(
     folder: Path,
     index: TokenIndex,
     *,
-    piece_characters: int,
+    rules: TextRules,
     check: Callable[[], None] = never,
     reads: bool = True,
 ) -> Drift:
@@ -173,9 +175,7 @@ def drift_of(
         return Drift(files=now)
     try:
         text = fingerprint_of(
-            read_documents(
-                source, base, piece_characters=piece_characters, check=check, is_checked=False
-            )
+            read_documents(source, base, rules=rules, check=check, is_checked=False)
         )
     except SourceError as error:
         return Drift(altered=str(error), files=now)
@@ -200,23 +200,21 @@ def holds_prepared_text(
     """
     folder = token_folder(run.tokens, name)
     index = read_index(folder, text)
-    source, characters = settings.sources[name], piece_characters(settings)
+    source, rules = settings.sources[name], text_rules(settings)
     if index is not None:
         drift = drift_of(
             source,
             run.path,
             folder,
             index,
-            piece_characters=characters,
+            rules=rules,
             check=check,
             reads=reads,
         )
         return drift.is_same
     if not text or not reads:
         return bool(text)
-    documents = read_documents(
-        source, run.path, piece_characters=characters, check=check, is_checked=False
-    )
+    documents = read_documents(source, run.path, rules=rules, check=check, is_checked=False)
     try:
         return fingerprint_of(documents).startswith(text)
     except SourceError:

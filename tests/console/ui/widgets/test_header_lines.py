@@ -9,7 +9,7 @@ from console.ui.theme import AMBER, GOOD, RED, RED_BLOCK
 from console.ui.widgets.header_lines import Room, Times, header_lines
 from console.view.run_view import LossPoint, Request, RequestStage, RunView, Severity, Status
 from tests.console import fixed_run
-from trainer.rundir.state import Replay
+from trainer.rundir.state import Replay, State
 
 WIDE, NARROW = Room(width=158, height=45), Room(width=78, height=24)
 
@@ -116,10 +116,10 @@ def test_a_request_takes_the_place_of_the_checkpoint() -> None:
 
 @pytest.mark.parametrize("room", [WIDE, NARROW])
 def test_a_step_before_the_historys_end_is_explained_while_it_trains_and_after(room: Room) -> None:
-    replay = Replay(first_step=113_901, last_step=113_990, proven=42)
-    view = replace(fixed_run.fixed_view(3), replay=replay)
+    told = State(replay=Replay(first_step=113_901, last_step=113_990, proven=42))
+    view = replace(fixed_run.fixed_view(3), state=told)
     assert "113,942 / 200,000   57.0 %   proving again up to 113,990" in text_of(view, room)
-    ended = replace(fixed_run.stopped_view(), replay=replay)
+    ended = replace(fixed_run.stopped_view(), state=told)
     assert "recorded up to 113,990, to be proven again" in text_of(ended, room)
     assert "up to" not in text_of(replace(view, step=113_990), room)
 
