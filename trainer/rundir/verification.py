@@ -156,7 +156,8 @@ def _check_history(run: RunDirectory, inventory: Inventory) -> Generator[Finding
 
 def _is_told(record: Record) -> bool:
     named = record.get("nonfinite")
-    return record.get("loss") is not None or (isinstance(named, dict) and "loss" in named)
+    is_known = record.get("loss") is not None or record.get("lost") is True
+    return is_known or (isinstance(named, dict) and "loss" in named)
 
 
 def _strict(path: Path, part: str) -> tuple[Finding, list[Any]]:

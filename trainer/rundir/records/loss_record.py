@@ -39,6 +39,9 @@ class LossRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     nonfinite: dict[str, str] | None = None
     """`NaN`, `Infinity` or `-Infinity` by the name of the field that is null for it."""
 
+    lost: bool = False
+    """Nothing is known of the step but that it was trained: its history was given up."""
+
     def nonfinite_of(self, name: str) -> str:
         """The value that field `name` is null for; empty where there is none."""
         value = (self.nonfinite or {}).get(name, "")
@@ -83,6 +86,7 @@ def _tolerant(record: Record) -> LossRecord:
         ms=number(record, "ms"),
         t=number(record, "t"),
         nonfinite=_texts(record.get("nonfinite")),
+        lost=record.get("lost") is True,
     )
 
 
