@@ -125,7 +125,7 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
         follower,
         operations,
         WizardFiles(PivotDriver(operations), Path.cwd()),
-        Branches(run),
+        Branches(run, operations),
         changes,
         memory=memory_path(run.path, os.environ),
         is_read_only=parsed.read_only,
