@@ -27,6 +27,7 @@ from trainer.rundir.checkpoints.checkpoint import (
     Skipped,
     list_checkpoints,
 )
+from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError
@@ -113,6 +114,21 @@ def require_steps(path: Path, steps: Steps, step: int, checkpoints: Sequence[Che
         f" of step {missing[0]:,} ({len(missing):,} missing); restore it from a backup."
         + how_to_go_on(covered, newer)
     )
+
+
+def require_as_audited(run: RunDirectory, checkpoint: Checkpoint) -> None:
+    """Raise `HistoryError` for a file whose bytes no audit of its name tells of, where one does.
+
+    Reads the file: for whoever is about to train on it. Raises `OSError`.
+    """
+    name = checkpoint.path.name
+    told = {str(a.get("sha256")) for a in all_audits(run) if a.get("checkpoint") == name}
+    if told and digest_of(checkpoint.path) not in told:
+        raise HistoryError(
+            f"{checkpoint.path}: is not the checkpoint that was audited by this name, but another"
+            " file of its size, or a damaged one; put it back from a backup, or move it away to"
+            " resume from the checkpoint before it (andrea-console verify checks them all)"
+        )
 
 
 def has_all_to(step: int, steps: Steps) -> bool:
