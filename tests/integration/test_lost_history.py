@@ -66,6 +66,7 @@ def test_what_the_refusal_says_goes_on_from_the_newest_weights(
     assert sum(record.get("lost", False) for record in records[:16]) == n_lost
     assert all("lost" not in record and record["loss"] < 6 for record in records[16:])
     assert main(["verify", str(run.path)]) == 0
+    assert f"({n_lost} of them only say that" in capsys.readouterr().out
     assert '"give up history"' in run.actions.read_text()
 
 
