@@ -111,7 +111,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "run.status",
         verb="status",
-        verb_help="print how the run is; exit 0 healthy, 1 needs attention, 3 not running",
+        verb_help="print how the run is, or a line a run of a directory of runs; exit 0 healthy,"
+        " 1 needs attention, 3 not running",
     ),
     Action(
         "run.stop",

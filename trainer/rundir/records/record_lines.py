@@ -81,7 +81,8 @@ def _lines(body: bytes, read: Reader[T]) -> Iterator[tuple[int, T | None]]:
     for line in body.split(b"\n")[:-1]:
         content = line.rstrip(b"], \r")
         if content.strip(b"[, "):
-            records = read(b"[" + content.lstrip(b"[, ") + b"]") or []
+            is_object = content.endswith(b"}")  # of a million others none has to be read
+            records = (read(b"[" + content.lstrip(b"[, ") + b"]") if is_object else None) or []
             yield position + len(content), records[0] if len(records) == 1 else None
         position += len(line) + 1
 
