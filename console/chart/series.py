@@ -87,7 +87,7 @@ class Series:
         self._step: Steps = np.empty(_FIRST_CAPACITY, dtype=np.int64)
         self._columns = {name: np.empty(_FIRST_CAPACITY, kind) for name, kind in COLUMNS.items()}
         self._size = 0
-        self._codes: dict[str, int] = {}
+        self._codes = {"": UNKNOWN}
         self._view: SeriesView | None = None
 
     def __len__(self) -> int:
@@ -100,17 +100,17 @@ class Series:
             shown = {name: array[: self._size] for name, array in arrays.items()}
             for array in shown.values():
                 array.flags.writeable = False
-            self._view = SeriesView(arms=tuple(self._codes), **shown)
+            self._view = SeriesView(arms=tuple(self._codes)[1:], **shown)
         return self._view
 
     def codes_of(self, arms: Sequence[str]) -> Codes:
         """The codes to append for arms by name; no name is `UNKNOWN`."""
-        codes = self._codes
-        for name in dict.fromkeys(arms):
-            if name:
-                codes.setdefault(name, len(codes))
-        table = {"": UNKNOWN, **codes}
-        return np.fromiter(map(table.__getitem__, arms), np.int32, len(arms))
+        try:
+            return np.array([self._codes[name] for name in arms], np.int32)
+        except KeyError:
+            for name in dict.fromkeys(arms):
+                self._codes.setdefault(name, len(self._codes) - 1)
+        return np.array([self._codes[name] for name in arms], np.int32)
 
     def append_many(
         self, step: npt.ArrayLike, loss: Numbers, ema: Numbers, **others: npt.ArrayLike

@@ -4,25 +4,22 @@ What a new record costs does not depend on how many came before it.
 """
 
 import math
+import struct
 from collections import deque
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from console import formatting
-from console.chart.series import COLUMNS, UNKNOWN, Series, SeriesView
+from console.chart.series import UNKNOWN, Series, SeriesView
 from console.view.pace import BUSY_SECONDS, STILL_SECONDS, still_seconds
 from console.view.run_view import LossPoint, Mark, MarkKind
 from trainer.rundir.records.loss_record import LossRecord
 
 PACE_RECORDS = 200
 """How many of the newest records the pace is taken from."""
-_GETTERS = tuple(
-    (name, attrgetter(name)) for name, kind in COLUMNS.items() if issubclass(kind, np.floating)
-)
 
 
 class History:
@@ -63,15 +60,20 @@ class History:
 
     def _columns(self, told: Sequence[LossRecord]) -> dict[str, npt.NDArray[Any]]:
         """By name; a column at a time, as a million records are read so."""
-        columns: dict[str, npt.NDArray[Any]] = {
-            name: np.array([*map(get, told)], np.float64) for name, get in _GETTERS
+        return {
+            "step": _numbers("q", [record.step for record in told]),
+            "loss": _numbers("d", [record.loss for record in told]),
+            "ema": _numbers("d", [record.ema for record in told]),
+            "t": _numbers("d", [record.t for record in told]),
+            "lr": _numbers("d", [record.lr for record in told]),
+            "grad_norm": _numbers("d", [record.grad_norm for record in told]),
+            "reward": _numbers("d", [record.reward for record in told]),
+            "tokens": _numbers("d", [record.tokens for record in told]),
+            "ms": _numbers("d", [record.ms for record in told]),
+            "arm": self.series.codes_of([record.arm for record in told]),
+            "attempt": _numbers("q", [record.attempt for record in told]),
+            "phase": _numbers("q", [record.phase for record in told]),
         }
-        columns["step"] = np.array([record.step for record in told])
-        columns["arm"] = self.series.codes_of([record.arm for record in told])
-        for name in ("attempt", "phase"):
-            codes = map(attrgetter(name), told)
-            columns[name] = np.array([UNKNOWN if code is None else code for code in codes])
-        return columns
 
     def _look_at(self, index: int, told: Sequence[LossRecord]) -> None:
         record, step = told[index], told[index].step or 0
@@ -151,6 +153,18 @@ def _worth_a_look(columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.boo
     for name in ("attempt", "phase"):
         is_worth[1:] |= np.diff(columns[name]) != 0
     return is_worth
+
+
+def _numbers(kind: Literal["q", "d"], values: list[Any]) -> npt.NDArray[Any]:
+    """Of whole numbers ("q") or others ("d"); an unknown one is None.
+
+    By way of `struct`, which takes half the time of numpy's looking at each one's type.
+    """
+    try:
+        return np.frombuffer(struct.pack(f"{len(values)}{kind}", *values), kind)
+    except struct.error:  # one is None
+        unknown = UNKNOWN if kind == "q" else math.nan
+        return np.array([unknown if value is None else value for value in values], kind)
 
 
 def _known(value: float) -> float | None:
