@@ -130,6 +130,19 @@ class Series:
         self._replace(steps[:fresh], _picked(columns, slice(fresh)))
         self._extend(steps[fresh:], _picked(columns, slice(fresh, None)))
 
+    def append_series(self, later: Series) -> None:
+        """Add another one's records behind these."""
+        view = later.view()
+        codes = np.array([*self.codes_of(view.arms), UNKNOWN], np.int32)
+        columns = {name: getattr(view, name) for name in COLUMNS}
+        self.append_many(view.step, **columns | {"arm": codes[view.arm]})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the room for more."""
+        columns = {name: column[: self._size] for name, column in self._columns.items()}
+        step = self._step[: self._size]
+        return {**self.__dict__, "_step": step, "_columns": columns, "_view": None}
+
     def _extend(self, steps: Steps, columns: Mapping[str, _Column]) -> None:
         if not len(steps):
             return

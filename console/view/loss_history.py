@@ -38,6 +38,42 @@ class History:
         self._marks: dict[tuple[int, MarkKind], Mark] = {}
         self._is_marked_anew = False
         self._is_last_nonfinite = self._is_any_nonfinite = False
+        self._begun = self._state()
+
+    @classmethod
+    def behind(cls, records: Sequence[LossRecord]) -> "History":
+        """An empty one of what follows these: for another one to take in (`join`)."""
+        history = cls()
+        history.add(records)
+        history.series, history._marks, history.marks = Series(), {}, ()
+        history._begun = history._state()
+        return history
+
+    def join(self, later: "History") -> bool:
+        """Take in what was folded behind this one's last records, if it is the same as if it had
+        been folded here; false, and nothing done, where it can't be known to be.
+        """
+        if later._begun != self._state() or self._may_take_back(later):
+            return False
+        self.series.append_series(later.series)
+        self.newest, self.recent = later.newest, later.recent
+        self.attempt, self.phase = later.attempt, later.phase
+        self._marks |= later._marks
+        self.marks = self._sorted_marks()
+        self._is_last_nonfinite = later._is_last_nonfinite
+        self._is_any_nonfinite |= later._is_any_nonfinite
+        return True
+
+    def _state(self) -> tuple[object, ...]:
+        """What else a record's marks depend on."""
+        recent, is_nonfinite = tuple(self.recent), self._is_last_nonfinite
+        return recent, self.newest, self.attempt, self.phase, is_nonfinite
+
+    def _may_take_back(self, later: "History") -> bool:
+        """Whether a mark of this one may be of a step that is replayed there."""
+        steps = later.series.view().step
+        told = [step for step, kind in self._marks if kind is MarkKind.NONFINITE]
+        return bool(told) and len(steps) > 0 and max(told) >= steps[0]
 
     def add(self, records: Sequence[LossRecord]) -> None:
         """Fold new records; those without a step are left out."""
@@ -56,7 +92,7 @@ class History:
         self.series.append_many(**columns)
         if self._is_marked_anew:
             self._is_marked_anew = False
-            self.marks = tuple(sorted(self._marks.values(), key=lambda mark: mark.step))
+            self.marks = self._sorted_marks()
 
     def _columns(self, told: Sequence[LossRecord]) -> dict[str, npt.NDArray[Any]]:
         """By name; a column at a time, as a million records are read so."""
@@ -113,6 +149,9 @@ class History:
             del self._marks[step, MarkKind.NONFINITE]
             self._is_marked_anew = True
         self._is_last_nonfinite = bool(name)
+
+    def _sorted_marks(self) -> tuple[Mark, ...]:
+        return tuple(sorted(self._marks.values(), key=lambda mark: mark.step))
 
     def _mark(self, step: int, kind: MarkKind, label: str) -> None:
         self._marks[step, kind] = Mark(step=step, kind=kind, label=label)
