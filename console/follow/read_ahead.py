@@ -7,6 +7,7 @@ A history that is longer still is read by two, from its beginning and from its m
 
 import contextlib
 import multiprocessing
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 WORTH_A_CHILD_BYTES = 8 << 20
 WORTH_TWO_BYTES = 96 << 20
+_NICER = 5
+"""Than the console, whose first screen must not wait for them where cores are few."""
 
 
 class Child(Generic[T]):
@@ -115,5 +118,6 @@ def read_ahead(path: Path) -> ReadAhead | None:
 
 
 def _give(make: Callable[[], T], made: "HandedOver[T]") -> None:
+    os.nice(_NICER)
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):  # the console left
         made.give(make())
