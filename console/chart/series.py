@@ -134,8 +134,11 @@ class Series:
         """Add another one's records behind these."""
         view = later.view()
         codes = np.array([*self.codes_of(view.arms), UNKNOWN], np.int32)
-        columns = {name: getattr(view, name) for name in COLUMNS}
-        self.append_many(view.step, **columns | {"arm": codes[view.arm]})
+        columns = {name: getattr(view, name) for name in COLUMNS} | {"arm": codes[view.arm]}
+        if self._size and len(view) and view.step[0] <= self._step[self._size - 1]:
+            self.append_many(view.step, **columns)
+        else:  # the columns have their types already
+            self._extend(view.step, columns)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the room for more."""
