@@ -21,17 +21,17 @@ T = TypeVar("T")
 WORTH_A_CHILD_BYTES = 8 << 20
 WORTH_TWO_BYTES = 96 << 20
 _NICER = 5
-"""Than the console, whose first screen must not wait for them where cores are few."""
+"""Than the console: two children on two cores, whose first screen would wait for them."""
 
 
 class Child(Generic[T]):
     """A process that gives one thing; forked, so only while this process has no other thread."""
 
-    def __init__(self, make: Callable[[], T]) -> None:
-        """Raises `OSError` where there may be no more processes or files."""
+    def __init__(self, make: Callable[[], T], *, nicer: int = 0) -> None:
+        """`nicer` than this process. Raises `OSError` where there may be no more processes or files."""
         context = multiprocessing.get_context("fork")
         self._made: HandedOver[T] = HandedOver(context)
-        self._process = context.Process(target=_give, args=(make, self._made), daemon=True)
+        self._process = context.Process(target=_give, args=(make, self._made, nicer), daemon=True)
         self._process.start()
         self._made.close_sender()
 
@@ -66,8 +66,13 @@ class ReadAhead:
 
     def __init__(self, path: Path, cut: int | None = None) -> None:
         """With `cut`, the end of a record, a second one reads what lies behind it."""
-        self._first = Child(lambda: read_history(path, cut))
-        self._second = None if cut is None else Child(lambda: read_behind(path, cut))
+        self._second: Child[ReadHistory] | None = None
+        if cut is None:
+            self._first = Child(lambda: read_history(path))
+        else:
+            nicer = _NICER if len(os.sched_getaffinity(0)) <= 2 else 0
+            self._first = Child(lambda: read_history(path, cut), nicer=nicer)
+            self._second = Child(lambda: read_behind(path, cut), nicer=nicer)
         self._read: ReadHistory | None = None
 
     @property
@@ -117,7 +122,7 @@ def read_ahead(path: Path) -> ReadAhead | None:
         return None
 
 
-def _give(make: Callable[[], T], made: "HandedOver[T]") -> None:
-    os.nice(_NICER)
+def _give(make: Callable[[], T], made: "HandedOver[T]", nicer: int) -> None:
+    os.nice(nicer)
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):  # the console left
         made.give(make())
