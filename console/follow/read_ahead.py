@@ -28,7 +28,7 @@ class Child(Generic[T]):
     """A process that gives one thing; forked, so only while this process has no other thread."""
 
     def __init__(self, make: Callable[[], T], *, nicer: int = 0) -> None:
-        """`nicer` than this process. Raises `OSError` where there may be no more processes or files."""
+        """`nicer` than this process; raises `OSError` where there may be no more of them."""
         context = multiprocessing.get_context("fork")
         self._made: HandedOver[T] = HandedOver(context)
         self._process = context.Process(target=_give, args=(make, self._made, nicer), daemon=True)
