@@ -60,6 +60,8 @@ class TerminalDriver(LinuxDriver):
         self._file = _PatientFile(sys.__stderr__ or sys.stderr)  # type: ignore[assignment]
         self._leaving = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         """Readable while the thread that waits for keys is to end."""
+        self._is_lent = False
+        """Whether another program has the terminal: nothing is written then."""
 
     def run_input_thread(self) -> None:
         """Send what is typed, until `exit_event` is set."""
@@ -86,6 +88,19 @@ class TerminalDriver(LinuxDriver):
         super().disable_input()
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._leaving)
+
+    def suspend_application_mode(self) -> None:
+        super().suspend_application_mode()
+        self._is_lent = True
+
+    def resume_application_mode(self) -> None:
+        self._is_lent = False
+        super().resume_application_mode()
+
+    def write(self, data: str) -> None:
+        """Drop what is drawn while the terminal is lent: all is drawn anew when it is back."""
+        if not self._is_lent:
+            super().write(data)
 
     def _enable_mouse_support(self) -> None:
         """Presses, drags and the wheel, but no mere motion: that would be traffic all the time."""

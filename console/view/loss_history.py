@@ -7,19 +7,22 @@ import math
 import struct
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import astuple
 
 from console import formatting
-from console.chart.series import UNKNOWN, Series, SeriesView
+from console.chart.series import COLUMNS, UNKNOWN, Series, SeriesView
 from console.view.pace import BUSY_SECONDS, STILL_SECONDS, still_seconds
 from console.view.run_view import LossPoint, Mark, MarkKind
+from trainer.rundir.checkpoints.thinning import nonfinite_steps
 from trainer.rundir.records.loss_record import LossRecord
 
 PACE_RECORDS = 200
 """How many of the newest records the pace is taken from."""
+_FIELDS = LossRecord.__struct_fields__
 
 
 class History:
@@ -35,6 +38,8 @@ class History:
         self.phase: int | None = None
         self.marks: tuple[Mark, ...] = ()
         """By ascending step; the same object until a mark changes."""
+        self.nonfinite_steps: tuple[int, ...] = ()
+        """Steps at which the run has stopped; the same object until there is one more."""
         self._marks: dict[tuple[int, MarkKind], Mark] = {}
         self._is_marked_anew = False
         self._is_last_nonfinite = self._is_any_nonfinite = False
@@ -46,6 +51,7 @@ class History:
         history = cls()
         history.add(records)
         history.series, history._marks, history.marks = Series(), {}, ()
+        history.nonfinite_steps = ()
         history._begun = history._state()
         return history
 
@@ -58,6 +64,7 @@ class History:
         self.series.append_series(later.series)
         self.newest, self.recent = later.newest, later.recent
         self.attempt, self.phase = later.attempt, later.phase
+        self.nonfinite_steps += later.nonfinite_steps
         self._marks |= later._marks
         self.marks = self._sorted_marks()
         self._is_last_nonfinite = later._is_last_nonfinite
@@ -87,6 +94,9 @@ class History:
             if is_worth[index]:
                 self._look_at(index, told)
             self._mark_nonfinite(told[index])
+        unknown = np.isnan(columns["loss"]) | np.isnan(columns["grad_norm"])
+        stopped = nonfinite_steps(told[index] for index in np.flatnonzero(unknown).tolist())
+        self.nonfinite_steps += tuple(stopped)
         self.newest = told[-1]
         self.recent.extend(told[-PACE_RECORDS:])
         self.series.append_many(**columns)
@@ -96,20 +106,12 @@ class History:
 
     def _columns(self, told: Sequence[LossRecord]) -> dict[str, npt.NDArray[Any]]:
         """By name; a column at a time, as a million records are read so."""
-        return {
-            "step": _numbers("q", [record.step for record in told]),
-            "loss": _numbers("d", [record.loss for record in told]),
-            "ema": _numbers("d", [record.ema for record in told]),
-            "t": _numbers("d", [record.t for record in told]),
-            "lr": _numbers("d", [record.lr for record in told]),
-            "grad_norm": _numbers("d", [record.grad_norm for record in told]),
-            "reward": _numbers("d", [record.reward for record in told]),
-            "tokens": _numbers("d", [record.tokens for record in told]),
-            "ms": _numbers("d", [record.ms for record in told]),
-            "arm": self.series.codes_of([record.arm for record in told]),
-            "attempt": _numbers("q", [record.attempt for record in told]),
-            "phase": _numbers("q", [record.phase for record in told]),
-        }
+        fields = dict(zip(_FIELDS, zip(*map(astuple, told), strict=True), strict=True))
+        columns = {"step": _numbers(fields["step"], np.int64)}
+        for name, kind in COLUMNS.items():
+            if name != "arm":
+                columns[name] = _numbers(fields[name], kind)
+        return {**columns, "arm": self.series.codes_of(fields["arm"])}
 
     def _look_at(self, index: int, told: Sequence[LossRecord]) -> None:
         record, step = told[index], told[index].step or 0
@@ -178,9 +180,6 @@ def point_of(view: SeriesView, step: int) -> LossPoint | None:
         step=step,
         loss=_known(view.loss[at]),
         ema=_known(view.ema[at]),
-        arm="" if view.arm[at] == UNKNOWN else view.arms[view.arm[at]],
-        lr=_known(view.lr[at]),
-        grad_norm=_known(view.grad_norm[at]),
     )
 
 
@@ -194,16 +193,16 @@ def _worth_a_look(columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.boo
     return is_worth
 
 
-def _numbers(kind: Literal["q", "d"], values: list[Any]) -> npt.NDArray[Any]:
-    """Of whole numbers ("q") or others ("d"); an unknown one is None.
+def _numbers(values: Sequence[Any], kind: type[np.generic]) -> npt.NDArray[Any]:
+    """Of the widest type of the kind; None is an unknown one.
 
     By way of `struct`, which takes half the time of numpy's looking at each one's type.
     """
+    letter, unknown = ("d", math.nan) if issubclass(kind, np.floating) else ("q", UNKNOWN)
     try:
-        return np.frombuffer(struct.pack(f"{len(values)}{kind}", *values), kind)
+        return np.frombuffer(struct.pack(f"{len(values)}{letter}", *values), letter)
     except struct.error:  # one is None
-        unknown = UNKNOWN if kind == "q" else math.nan
-        return np.array([unknown if value is None else value for value in values], kind)
+        return np.array([unknown if value is None else value for value in values], letter)
 
 
 def _known(value: float) -> float | None:
@@ -217,7 +216,4 @@ def loss_point(record: LossRecord) -> LossPoint:
         loss=record.loss,
         ema=record.ema,
         nonfinite=record.nonfinite_of("loss"),
-        arm=record.arm,
-        lr=record.lr,
-        grad_norm=record.grad_norm,
     )
