@@ -101,7 +101,7 @@ class Series:
         self._step: Steps = np.empty(_FIRST_CAPACITY, dtype=np.int64)
         self._columns = {name: np.empty(_FIRST_CAPACITY, kind) for name, kind in COLUMNS.items()}
         self._size = 0
-        self._codes: dict[str, int] = {}
+        self._codes = {"": UNKNOWN}
         self._view: SeriesView | None = None
 
     def __len__(self) -> int:
@@ -115,17 +115,17 @@ class Series:
             for array in shown.values():
                 array.flags.writeable = False
             drawn = {name: shown.pop(name) for name in DRAWN}
-            self._view = SeriesView(arms=tuple(self._codes), drawn=drawn, **shown)
+            self._view = SeriesView(arms=tuple(self._codes)[1:], drawn=drawn, **shown)
         return self._view
 
     def codes_of(self, arms: Sequence[str]) -> Codes:
         """The codes to append for arms by name; no name is `UNKNOWN`."""
-        codes = self._codes
-        for name in dict.fromkeys(arms):
-            if name:
-                codes.setdefault(name, len(codes))
-        table = {"": UNKNOWN, **codes}
-        return np.fromiter(map(table.__getitem__, arms), np.int32, len(arms))
+        try:
+            return np.array([self._codes[name] for name in arms], np.int32)
+        except KeyError:
+            for name in dict.fromkeys(arms):
+                self._codes.setdefault(name, len(self._codes) - 1)
+        return np.array([self._codes[name] for name in arms], np.int32)
 
     def append_many(
         self, step: npt.ArrayLike, loss: Numbers, ema: Numbers, **others: npt.ArrayLike
@@ -144,6 +144,22 @@ class Series:
         fresh = int(np.searchsorted(steps, known[-1], side="right")) if self._size else 0
         self._replace(steps[:fresh], _picked(columns, slice(fresh)))
         self._extend(steps[fresh:], _picked(columns, slice(fresh, None)))
+
+    def append_series(self, later: Series) -> None:
+        """Add another one's records behind these."""
+        view = later.view()
+        codes = np.array([*self.codes_of(view.arms), UNKNOWN], np.int32)
+        columns = {name: view.column(name) for name in COLUMNS} | {"arm": codes[view.arm]}
+        if self._size and len(view) and view.step[0] <= self._step[self._size - 1]:
+            self.append_many(view.step, **columns)
+        else:  # the columns have their types already
+            self._extend(view.step, columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the room for more."""
+        columns = {name: column[: self._size] for name, column in self._columns.items()}
+        step = self._step[: self._size]
+        return {**self.__dict__, "_step": step, "_columns": columns, "_view": None}
 
     def _extend(self, steps: Steps, columns: Mapping[str, _Column]) -> None:
         if not len(steps):
