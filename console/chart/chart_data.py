@@ -23,6 +23,17 @@ class Points:
     value: Values
 
 
+@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
+class Other:
+    """Another run that is laid over this one, at one moment."""
+
+    name: str
+    """Foreign text."""
+    series: SeriesView
+    stride: int = 1
+    """Of a long one every so manieth step is kept."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChartData:
     """All that the chart shows; equal only if it holds the same view of a series."""
@@ -33,6 +44,8 @@ class ChartData:
     """Two runs, foreign text, whose curves the series holds in place of loss and EMA."""
     points: Mapping[Track, tuple[Points, ...]] = field(default_factory=dict)
     """Of the tracks that not each step has a value of."""
+    others: tuple[Other, ...] = ()
+    """Runs whose smoothed loss is drawn over this one's."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -123,7 +123,7 @@ def make_grid(view: SeriesView, window: Extent, unit: Unit, columns: int, kept: 
     """Cut a window of a history that is not empty into columns; for steps as `column_of` does."""
     if unit is Unit.STEP:
         return _step_grid(view.step, window, columns)
-    x = kept.of(view, unit, _tokens if unit is Unit.TOKENS else _times)
+    x = x_of(view, unit, kept)
     begin = int(np.searchsorted(view.step, window.first))
     end = int(np.searchsorted(view.step, window.last, side="right"))
     shown = x[begin:end]
@@ -143,6 +143,16 @@ def make_grid(view: SeriesView, window: Extent, unit: Unit, columns: int, kept: 
     )
 
 
+def laid_over(grid: Grid, x: npt.NDArray[Any]) -> Grid:
+    """The columns of `grid` filled with the records of another history, which stand at `x`."""
+    if grid.unit is Unit.STEP:
+        return _step_grid(x, grid.window, grid.columns)
+    edges = np.linspace(grid.first_x, grid.last_x, grid.columns + 1)
+    starts = np.searchsorted(x, edges)
+    starts[-1] = np.searchsorted(x, grid.last_x, side="right")
+    return replace(grid, starts=starts)
+
+
 def _step_grid(step: Steps, window: Extent, columns: int) -> Grid:
     cuts = np.arange(columns + 1, dtype=np.int64) * window.span
     edges = window.first + (cuts + columns - 1) // columns
@@ -154,6 +164,13 @@ def _step_grid(step: Steps, window: Extent, columns: int) -> Grid:
         starts=np.searchsorted(step, edges),
         is_gap=np.zeros(columns, bool),
     )
+
+
+def x_of(view: SeriesView, unit: Unit, kept: Kept) -> npt.NDArray[Any]:
+    """Where each record of a history stands on an axis of this unit, ascending; shape (n,)."""
+    if unit is Unit.STEP:
+        return view.step
+    return kept.of(view, unit, _tokens if unit is Unit.TOKENS else _times)
 
 
 def _tokens(view: SeriesView) -> Values:

@@ -18,6 +18,11 @@ class Kept:
         self._arrays: dict[Hashable, Values] = {}
         self._window: Hashable = None
         self._of_window: dict[Hashable, object] = {}
+        self._beside: dict[int, Kept] = {}
+
+    def beside(self, number: int) -> Kept:
+        """The same for another history that is drawn with this one."""
+        return self._beside.setdefault(number, Kept())
 
     def of(self, view: SeriesView, key: Hashable, make: Callable[[SeriesView], Values]) -> Values:
         """`make(view)`, worked out once for each key while the view stays the same."""

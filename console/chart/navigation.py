@@ -167,7 +167,7 @@ def known_tracks(data: ChartData) -> tuple[Track, ...]:
         Track.REWARD: has_arms and bool(np.isfinite(view.reward).any()),
         Track.SHARE: has_arms,
     }
-    return tuple(track for track in Track if told[track])
+    return tuple(track for track, is_told in told.items() if is_told)
 
 
 def next_track(look: Look, data: ChartData) -> Look:

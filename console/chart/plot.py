@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from console.chart.axis import Scale, step_text
 from console.chart.cell_rows import Ink, Placed, Row, clipped, place, printable
 from console.chart.chart_data import ChartData, Look, run_of
+from console.chart.curve import Source
 from console.chart.glyphs import Glyphs
 from console.chart.grid import Grid, Unit, make_grid
 from console.chart.kept import Kept
@@ -19,7 +20,7 @@ from console.chart.reading import reading
 from console.chart.series import SeriesView
 from console.chart.step_marks import Mark, place_labels
 from console.chart.track import Track
-from console.chart.tracks import Source, curves_of, scale_of
+from console.chart.tracks import curves_of, scale_of
 from console.chart.value_text import loss_text
 from console.chart.viewport import Extent
 from console.chart.x_axis import x_axis
@@ -31,6 +32,8 @@ _GUTTER = 8
 """Cells left of the curves, more where a tick needs them: the same in most windows."""
 _STRIP_HEIGHT = 10
 """A chart of so many rows has room for the overview."""
+_DIFFERENCE_HEIGHTS = ((20, 3), (12, 2), (9, 0))
+"""In so many rows the difference to other runs has so many of curves, under its key."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,6 +109,8 @@ class _Plan:
     """In a row of its own: the first panel's head has a key that is needed."""
     heights: list[int]
     """Rows of curves of each panel that has room."""
+    difference: int | None
+    """Rows of curves of the strip with the difference; `None`: there is none."""
 
 
 def _plan(data: ChartData, look: Look, height: int) -> _Plan:
@@ -114,8 +119,11 @@ def _plan(data: ChartData, look: Look, height: int) -> _Plan:
     marks = tuple(mark for mark in data.marks if window.first <= mark.step <= window.last + 1)
     has_strip = window != run and height >= _STRIP_HEIGHT
     has_reading = look.cursor is not None or look.typed is not None
-    is_apart = has_reading and look.tracks[0] is not Track.LOSS and height > _LEAST_HEIGHT
+    is_key_needed = look.tracks[0] is not Track.LOSS or data.others
+    is_apart = bool(has_reading and is_key_needed and height > _LEAST_HEIGHT)
+    difference = _difference_rows(data, look, height)
     rows = height - 2 - has_strip - bool(marks) - is_apart
+    rows -= 0 if difference is None else 1 + difference
     count = max(min(len(look.tracks), rows // _LEAST_PANEL), 1)
     share, more = divmod(rows, count)
     return _Plan(
@@ -124,7 +132,14 @@ def _plan(data: ChartData, look: Look, height: int) -> _Plan:
         has_strip=has_strip,
         is_reading_apart=is_apart,
         heights=[share + (number < more) - 1 for number in range(count)],
+        difference=difference,
     )
+
+
+def _difference_rows(data: ChartData, look: Look, height: int) -> int | None:
+    if not data.others or Track.LOSS not in look.tracks:
+        return None
+    return next((rows for least, rows in _DIFFERENCE_HEIGHTS if height >= least), None)
 
 
 def _chart(
@@ -150,8 +165,10 @@ def _chart(
     top = len(rows)
     cursors = _cursors(data, look, plan, grid)
     for number, panel in enumerate(panels):
-        if number:
-            rows.append(_panel_head(panel, look, number, len(panels), glyphs, width))
+        if panel.track is Track.DIFFERENCE:
+            rows.append(place_head(panel, [f"at the same {look.unit}"], glyphs, width))
+        elif number:
+            rows.append(_panel_head(panel, look, number, len(plan.heights), glyphs, width))
         rows += draw_panel(panel, at, cursors, glyphs, gutter=gutter, columns=columns)
     rows += x_axis(grid, cursors, glyphs, gutter=gutter)
     return Drawing(rows=rows, grid=grid, gutter=gutter, top=top, panel=panels[0])
@@ -164,9 +181,12 @@ def _panels(
     dots = glyphs.raw.columns
     grid = make_grid(data.series, plan.window, look.unit, columns * dots, kept)
     source = Source(data=data, look=look, grid=grid, kept=kept, at=record_read(data, look))
+    shown = list(zip(look.tracks, plan.heights, strict=False))
+    if plan.difference is not None:
+        shown.append((Track.DIFFERENCE, plan.difference))
     panels = [
         fit_panel(track, curves_of(track, source), scale_of(track, look), rows)
-        for track, rows in zip(look.tracks, plan.heights, strict=False)
+        for track, rows in shown
     ]
     return panels, grid.coarser(dots)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from console.chart.axis import LARGEST
 from console.chart.series import Values
 
 STRENGTHS: tuple[float | None, ...] = (None, 0.0, 0.6, 0.9, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9998)
@@ -21,9 +22,10 @@ def smoothing_name(strength: float | None) -> str:
 def smooth(values: Values, strength: float) -> Values:
     """The exponential moving average, shape (n,), that forgets 1 - strength a step.
 
-    It is not drawn to 0 at its beginning; NaN is passed over and NaN as long as nothing is known.
+    It is not drawn to 0 at its beginning; NaN, and what no axis can hold, is passed over, and the
+    average is NaN as long as nothing is known.
     """
-    known = np.isfinite(values)
+    known = np.abs(values) < LARGEST  # sums of larger ones overflow
     total = _decayed_sums(np.where(known, values, 0.0), strength)
     weight = _decayed_sums(known.astype(np.float64), strength)
     with np.errstate(invalid="ignore"):

@@ -15,3 +15,5 @@ class Track(StrEnum):
     LOSS_BY_ARM = "loss by arm"
     REWARD = "reward by arm"
     SHARE = "share by arm"
+    DIFFERENCE = "other - this"
+    """Of the runs that are laid over: comes with them, and isn't chosen."""

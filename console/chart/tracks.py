@@ -2,62 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
-from string import ascii_lowercase
-from typing import TypeVar
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from console.chart.axis import LARGEST, Scale
 from console.chart.cell_rows import CURVES, Ink
-from console.chart.chart_data import ChartData, Look, Points
-from console.chart.grid import Buckets, Grid
-from console.chart.kept import Kept
+from console.chart.chart_data import Look, Points
+from console.chart.curve import Curve, Source, letter_of, smoothed
+from console.chart.grid import Buckets
+from console.chart.others import difference_curves, other_curves
 from console.chart.series import SeriesView, Values
-from console.chart.smoothing import smooth, smoothing_name
+from console.chart.smoothing import smoothing_name
 from console.chart.track import Track
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class Curve:
-    """One line of a panel."""
-
-    name: str
-    """Foreign text where it is an arm's or a source's."""
-    buckets: Buckets
-    ink: Ink
-    value: float
-    """Of the record that is read; NaN where there is none."""
-    letter: str = ""
-    """Tells curves of one kind apart where there is no colour."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
-class Source:
-    """What curves are made from: the history, how it is looked at, and the record that is read."""
-
-    data: ChartData
-    look: Look
-    grid: Grid
-    kept: Kept
-    at: int
-
-    @property
-    def view(self) -> SeriesView:
-        return self.data.series
-
-    def bucket(self, key: str, values: npt.NDArray[np.floating], above: float) -> Buckets:
-        """The values by column; `key` names them."""
-        return self.kept_of((key, above), lambda: self.grid.bucket(values, above))
-
-    def kept_of(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What a cursor that moves over the same window doesn't change."""
-        window = (self.grid.window, self.grid.unit, self.grid.columns)
-        return self.kept.of_window(self.view, window, key, make)
 
 
 def scale_of(track: Track, look: Look) -> Scale:
@@ -74,7 +32,8 @@ def curves_of(track: Track, source: Source) -> list[Curve]:
     curves = list(_curves(track, source, above))
     if above == 0.0 and all(np.isnan(curve.buckets.low).all() for curve in curves):
         curves = list(_curves(track, source, -LARGEST))
-    return [curve for curve in curves if track is Track.LOSS or _is_known(curve)]
+    is_all_told = track in (Track.LOSS, Track.DIFFERENCE)
+    return [curve for curve in curves if is_all_told or _is_known(curve)]
 
 
 def _is_known(curve: Curve) -> bool:
@@ -103,18 +62,19 @@ def _curves(track: Track, source: Source, above: float) -> Iterator[Curve]:
             yield from _by_arm(track, view.loss, source)
         case Track.SHARE:
             yield from _shares(source)
+        case Track.DIFFERENCE:
+            yield from difference_curves(source)
 
 
 def _loss(source: Source, above: float) -> Iterator[Curve]:
-    """Raw and smoothed; or the curves of two runs."""
+    """Raw and smoothed, and the runs laid over; or the curves of two runs."""
     view, names, strength = source.view, source.data.names, source.look.smoothing
-    ema = view.ema
-    if names is None and strength is not None:
-        ema = source.kept.of(view, strength, lambda view: smooth(view.loss, strength))
+    ema = view.ema if names is not None else smoothed(view, strength, source.kept)
     first, second = names or ("loss", smoothing_name(strength))
     for name, values, ink in ((first, view.loss, Ink.RAW), (second, ema, Ink.SMOOTH)):
         buckets = source.bucket(f"{ink.name} {strength}", values, above)
         yield Curve(name=name, buckets=buckets, ink=ink, value=float(values[source.at]))
+    yield from other_curves(source, above)
 
 
 def _plain(track: Track, values: npt.NDArray[np.floating], source: Source, above: float) -> Curve:
@@ -139,7 +99,7 @@ def _sparse(points: Points, source: Source, number: int | None) -> Curve:
         name=points.name,
         buckets=Buckets(low=low, high=high, is_empty=is_empty),
         ink=Ink.RAW if number is None else CURVES[number % len(CURVES)],
-        letter="" if number is None else _letter(number),
+        letter="" if number is None else letter_of(number),
         value=float(points.value[newest]) if newest >= 0 else float("nan"),
     )
 
@@ -197,10 +157,6 @@ def _arms(values: Values, is_empty: npt.NDArray[np.bool_], source: Source) -> It
             name=name,
             buckets=Buckets(low=mean, high=mean, is_empty=empty & ~source.grid.is_gap),
             ink=CURVES[number % len(CURVES)],
-            letter=_letter(number),
+            letter=letter_of(number),
             value=float(mean[at]),
         )
-
-
-def _letter(number: int) -> str:
-    return ascii_lowercase[number % len(ascii_lowercase)]

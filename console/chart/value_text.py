@@ -15,7 +15,7 @@ def loss_text(value: float) -> str:
     return f"{value:.4f}" if 0.001 <= abs(value) < 10_000 or value == 0 else f"{value:.3e}"
 
 
-def value_text(track: Track, value: float) -> str:
+def value_text(track: Track | None, value: float) -> str:
     """A value of a track; `–` is for what is unknown, where that isn't what NaN says of a loss."""
     if math.isnan(value) and track is not Track.LOSS:
         return "–"
@@ -28,5 +28,7 @@ def value_text(track: Track, value: float) -> str:
             return formatting.number(value, 0)
         case Track.SHARE:
             return f"{value * 100:.0f} %"
+        case Track.DIFFERENCE:
+            return f"{value:+.4f}" if abs(value) < 10_000 else f"{value:+.3e}"
         case _:
             return loss_text(value)
