@@ -21,6 +21,7 @@ class Place(Enum):
     LINES = "Lines of text"
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
+    OVERLAY = "Runs to lay over"
     PROMPT = "Go anywhere"
     ALARMS = "Alarms"
     EVENTS = "Events"
@@ -317,6 +318,9 @@ ACTIONS: tuple[Action, ...] = (
             is_shown=False,
         ),
         Action("chart.tracks", "M", "choose_tracks", "Tracks", "Several at once", is_shown=False),
+        Action(
+            "chart.overlay", "o", "overlay", "Overlay", "Other runs over this; away", is_shown=False
+        ),
         Action("chart.smoother", "s", "smoother(1)", "Smoother", "Smooth more", is_shown=False),
         Action("chart.rougher", "S", "smoother(-1)", "Rougher", "Smooth less", is_shown=False),
         Action("chart.scale", "l", "toggle_scale", "Scale", "The loss on a log or a linear axis"),
@@ -430,6 +434,12 @@ ACTIONS: tuple[Action, ...] = (
     *_at(
         Place.TRACKS,
         Action("tracks.done", "escape,q,M", "done", "Done", "Draw what is marked"),
+    ),
+    *_at(
+        Place.OVERLAY,
+        Action("overlay.lay", "enter", "lay_over", "Lay over", "What is marked, or this one"),
+        Action("overlay.mark", "space", "mark", "Mark", "Several at once"),
+        Action("overlay.close", "escape", "dismiss", "Close", "Change nothing"),
     ),
     *_at(
         Place.PROMPT,

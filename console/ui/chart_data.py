@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from console.chart import step_marks as marks
-from console.chart.chart_data import ChartData, Points
+from console.chart.chart_data import ChartData, Other, Points
 from console.chart.track import Track
 from console.view.glance import Glance
 from console.view.run_view import Audit, Mark
@@ -18,13 +18,15 @@ class ChartFeed:
         self._audits: tuple[Audit, ...] = ()
         self._points: dict[Track, tuple[Points, ...]] = {}
 
-    def data(self, glance: Glance) -> ChartData:
-        """What the chart shows of this glance."""
+    def data(self, glance: Glance, others: tuple[Other, ...] = ()) -> ChartData:
+        """What the chart shows of this glance, and of other runs."""
         view = glance.view
         if view.audits is not self._audits:
             self._audits, self._points = view.audits, points_of(view.audits)
         chart_marks = tuple(_chart_mark(mark) for mark in view.marks)
-        return ChartData(series=glance.series, marks=chart_marks, points=self._points)
+        return ChartData(
+            series=glance.series, marks=chart_marks, points=self._points, others=others
+        )
 
 
 def points_of(audits: tuple[Audit, ...]) -> dict[Track, tuple[Points, ...]]:

@@ -10,6 +10,7 @@ from textual.containers import Container
 from textual.reactive import reactive
 from textual.screen import Screen
 
+from console.chart.chart_data import Other
 from console.chart.navigation import known_tracks
 from console.chart.track import Track
 from console.operations.actions import Place
@@ -81,6 +82,8 @@ class Dashboard(Screen[None]):
         self._glance: Glance | None = None
         self._machine: Machine | None = None
         self._feed = ChartFeed()
+        self._others: tuple[Other, ...] = ()
+        """The runs that are laid over the chart."""
         self._is_dated = False
         self._is_new_here = True
         """Until the first key, or for a while: what happened meanwhile is told."""
@@ -106,6 +109,7 @@ class Dashboard(Screen[None]):
         self.set_timer(_NEWCOMER_SECONDS, self.settle_in)
         self.watch(self.app, "is_dated", self._show_dated, init=False)
         self.watch(self.app, "machine", self._show_machine)
+        self.watch(self.app, "others", self._show_others, init=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Zoom where there is room for all panes."""
@@ -184,10 +188,15 @@ class Dashboard(Screen[None]):
             return
         self._glance, view = glance, glance.view
         self._show_ages()
-        self.query_one(LossChart).show(self._feed.data(glance))
+        self.query_one(LossChart).show(self._feed.data(glance, self._others))
         self.query_one(SamplesPane).show(view)
         self.query_one(BanditPane).show(view)
         self.query_one(LogPane).show(view)
+
+    def _show_others(self, others: tuple[Other, ...]) -> None:
+        self._others = others
+        if self._glance is not None:
+            self.query_one(LossChart).show(self._feed.data(self._glance, others))
 
     def settle_in(self, *_: object) -> None:
         """What happened before this console was opened is told."""

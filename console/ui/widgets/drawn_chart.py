@@ -81,8 +81,10 @@ class DrawnChart(Widget):
         """Draw these, one under the other."""
         self.look = replace(self.look, tracks=tracks or (Track.LOSS,))
 
-    def watch_data(self) -> None:
+    def watch_data(self, before: ChartData, now: ChartData) -> None:
         self._redraw()
+        if bool(before.others) != bool(now.others):
+            self.refresh_bindings()
 
     def watch_look(self, before: Look, now: Look) -> None:
         self._redraw()

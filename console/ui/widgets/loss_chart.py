@@ -32,12 +32,20 @@ class LossChart(PointedChart, can_focus=True):
             super().__init__()
             self.chart = chart
 
+    class OverlayAsked(Message):
+        """The operator wants to lay other runs over this one."""
+
+    class OverlayLeft(Message):
+        """The operator wants to see this run alone again."""
+
     _before_whole = Viewport()
     """What was in sight before the whole run was."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Follow only what isn't followed yet: the key is the screen's else."""
-        return action != "follow" or not navigation.is_following(self.look)
+        if action != "follow":
+            return True
+        return bool(self.data.others) or not navigation.is_following(self.look)
 
     def action_toggle_scale(self) -> None:
         """Change between a logarithmic and a linear axis."""
@@ -77,7 +85,10 @@ class LossChart(PointedChart, can_focus=True):
         self._choose(navigation.move_to_mark(self.look, self.data, by))
 
     def action_follow(self) -> None:
-        """Take the cursor away and stay with the newest."""
+        """Take the cursor away and stay with the newest; or else what is laid over."""
+        if navigation.is_following(self.look):
+            self.post_message(self.OverlayLeft())
+            return
         self._choose(navigation.follow(self.look))
 
     def action_go_to(self) -> None:
@@ -92,6 +103,11 @@ class LossChart(PointedChart, can_focus=True):
     def action_choose_tracks(self) -> None:
         """Choose what is drawn."""
         self.post_message(self.TracksAsked(self))
+
+    def action_overlay(self) -> None:
+        """Choose runs to lay over this one, or take those away that are."""
+        if self.data.names is None:
+            self.post_message(self.OverlayLeft() if self.data.others else self.OverlayAsked())
 
     def action_smoother(self, by: int) -> None:
         """Smooth more (1) or less (-1)."""
