@@ -29,7 +29,7 @@ class Other:
 
     name: str
     """Foreign text."""
-    series: SeriesView
+    series: SeriesView = field(default_factory=Series().view)
     stride: int = 1
     """Of a long one every so manieth step is kept."""
 

@@ -19,7 +19,10 @@ from console.chart.series import Values
 
 def other_curves(source: Source, above: float) -> Iterator[Curve]:
     """The smoothed loss of each run that is laid over; empty columns where it has no records."""
-    for number, other in _told(source):
+    for number, other in enumerate(source.data.others):
+        if not len(other.series):
+            yield _curve(number, other, _nothing(source), float("nan"))
+            continue
         kept, x = source.kept.beside(number), _other_x(source, number, other)
         values = _smoothed(source, kept, other)
         buckets = _bucket(source, kept, other, x, values, above)
@@ -57,7 +60,9 @@ def difference_curves(source: Source) -> Iterator[Curve]:
     own = smoothed(source.view, source.look.smoothing, source.kept)
     is_empty = grid.starts[1:] == grid.starts[:-1]
     newest = np.maximum(grid.starts[1:] - 1, 0)
-    for number, other in _told(source):
+    for number, other in enumerate(source.data.others):
+        if not len(other.series):
+            continue
         x = _other_x(source, number, other)
         at = np.append(newest, _read(source, x))
         values = _smoothed(source, source.kept.beside(number), other)
@@ -67,8 +72,9 @@ def difference_curves(source: Source) -> Iterator[Curve]:
         yield _curve(number, other, buckets, float(apart[-1]))
 
 
-def _told(source: Source) -> Iterator[tuple[int, Other]]:
-    return ((n, each) for n, each in enumerate(source.data.others) if len(each.series))
+def _nothing(source: Source) -> Buckets:
+    nothing = np.full(source.grid.columns, np.nan)
+    return Buckets(low=nothing, high=nothing.copy(), is_empty=np.isnan(nothing))
 
 
 def _curve(number: int, other: Other, buckets: Buckets, value: float) -> Curve:

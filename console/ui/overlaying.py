@@ -50,7 +50,7 @@ class OverlayingApp(App[str]):
 
     @work(group="others", exclusive=True)
     async def _follow_others(self, paths: Sequence[Path]) -> None:
-        self.others = ()
+        self.others = tuple(Other(name=f"{path.name} is being read") for path in paths)
         followed = [run for path in paths if (run := await self._open_at(path)) is not None]
         while followed:
             if (others := tuple(run.other for run in followed)) != self.others:

@@ -43,7 +43,8 @@ def chart(stage: Stage) -> LossChart:
 
 async def laid_over(stage: Stage, count: int) -> None:
     await stage.until(lambda: isinstance(stage.app.screen, Dashboard), "the dashboard")
-    await stage.until(lambda: len(chart(stage).data.others) == count, f"{count} laid over")
+    others = lambda: [len(each.series) > 0 for each in chart(stage).data.others]  # noqa: E731
+    await stage.until(lambda: others() == [True] * count, f"{count} laid over")
     await stage.pilot.pause()
 
 
