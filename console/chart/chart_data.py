@@ -9,7 +9,7 @@ from console.chart.axis import Scale
 from console.chart.grid import Unit
 from console.chart.series import Series, SeriesView, Steps, Values
 from console.chart.step_marks import Mark
-from console.chart.track import Track
+from console.chart.track import AnyTrack, Track
 from console.chart.viewport import Extent, Viewport
 
 
@@ -44,6 +44,8 @@ class ChartData:
     """Two runs, foreign text, whose curves the series holds in place of loss and EMA."""
     points: Mapping[Track, tuple[Points, ...]] = field(default_factory=dict)
     """Of the tracks that not each step has a value of."""
+    fields: tuple[Points, ...] = ()
+    """Of the tracks that only the run's own trainer knows, those that were asked for."""
     others: tuple[Other, ...] = ()
     """Runs whose smoothed loss is drawn over this one's."""
 
@@ -57,7 +59,7 @@ class Look:
     unit: Unit = Unit.STEP
     smoothing: float | None = None
     """Of `STRENGTHS`; `None`: the EMA that the record brings."""
-    tracks: tuple[Track, ...] = (Track.LOSS,)
+    tracks: tuple[AnyTrack, ...] = (Track.LOSS,)
     cursor: int | None = None
     """A step that the history has; `None`: the newest is read."""
     typed: str | None = None

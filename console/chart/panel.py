@@ -27,7 +27,7 @@ from console.chart.curves import encode, rasterise
 from console.chart.glyphs import Glyphs
 from console.chart.series import Values
 from console.chart.step_marks import Mark, MarkKind
-from console.chart.track import Track
+from console.chart.track import AnyTrack, Field, Track
 from console.chart.value_text import value_text
 
 _ROWS_A_TICK = 3
@@ -53,7 +53,7 @@ _NAME_CELLS = 24
 class Panel:
     """Curves with a common axis, in so many rows."""
 
-    track: Track
+    track: AnyTrack
     curves: Sequence[Curve]
     axis: Axis
     rows: int
@@ -68,13 +68,13 @@ class Panel:
         return ticks
 
 
-def fit_panel(track: Track, curves: Sequence[Curve], scale: Scale, rows: int) -> Panel:
+def fit_panel(track: AnyTrack, curves: Sequence[Curve], scale: Scale, rows: int) -> Panel:
     """With the axis that shows what is usual in the window; what lies far from it is beyond."""
     values = _ends(curves)
     if not len(values):
         return Panel(track=track, curves=curves, axis=fit_axis(Scale.LINEAR, 0.0, 0.0), rows=rows)
     low, high = float(values.min()), float(values.max())
-    if track in _WITH_OUTLIERS:
+    if track in _WITH_OUTLIERS or isinstance(track, Field):
         is_log = scale is Scale.LOG and low > 0
         fences = [_fences(group, is_log=is_log) for group in _groups(track, curves)]
         least, most = min(least for least, _ in fences), max(most for _, most in fences)
@@ -87,7 +87,7 @@ def fit_panel(track: Track, curves: Sequence[Curve], scale: Scale, rows: int) ->
     return Panel(track=track, curves=curves, axis=fit_axis(scale, low, high), rows=rows)
 
 
-def _groups(track: Track, curves: Sequence[Curve]) -> list[Values]:
+def _groups(track: AnyTrack, curves: Sequence[Curve]) -> list[Values]:
     """The values that each say for themselves what is usual; none is empty.
 
     The smoothed curve says where the middle is, not how far the values usually reach. A run that
@@ -227,8 +227,8 @@ def _head_texts(panel: Panel, glyphs: Glyphs) -> list[tuple[str, Ink]]:
     """Each curve's name and value in its ink, after the track's name if they have others."""
     track, curves = panel.track, panel.curves
     if not curves:
-        return [(f"{track}: nothing recorded", Ink.TEXT)]
-    is_named = track is Track.LOSS or curves[0].name == track
+        return [(f"{printable(str(track), glyphs)}: nothing recorded", Ink.TEXT)]
+    is_named = track is Track.LOSS or curves[0].name == str(track)
     texts = [] if is_named else [(str(track), Ink.TEXT)]
     for curve in curves:
         key = glyphs.smooth_key if curve.ink is Ink.SMOOTH else glyphs.raw_key
@@ -236,7 +236,7 @@ def _head_texts(panel: Panel, glyphs: Glyphs) -> list[tuple[str, Ink]]:
     return texts
 
 
-def _said(track: Track, curve: Curve, glyphs: Glyphs) -> str:
+def _said(track: AnyTrack, curve: Curve, glyphs: Glyphs) -> str:
     name = clipped(printable(curve.name, glyphs), _NAME_CELLS, glyphs)
     # Of another run NaN is no loss: it has no such step.
     is_told = curve.ink not in CURVES or not math.isnan(curve.value)

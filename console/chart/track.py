@@ -1,5 +1,6 @@
 """The names of what can be drawn over the steps."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -17,3 +18,17 @@ class Track(StrEnum):
     SHARE = "share by arm"
     DIFFERENCE = "other - this"
     """Of the runs that are laid over: comes with them, and isn't chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A numeric field that only the run's own trainer knows."""
+
+    name: str
+    """Foreign text."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+AnyTrack = Track | Field

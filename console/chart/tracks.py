@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +16,10 @@ from console.chart.grid import Buckets
 from console.chart.others import difference_curves, other_curves
 from console.chart.series import SeriesView, Values
 from console.chart.smoothing import smoothing_name
-from console.chart.track import Track
+from console.chart.track import AnyTrack, Field, Track
 
 
-def scale_of(track: Track, look: Look) -> Scale:
+def scale_of(track: AnyTrack, look: Look) -> Scale:
     """Losses and norms are looked at as the operator wants; the others have a linear axis."""
     return look.scale if track in _LIKE_LOSS else Scale.LINEAR
 
@@ -26,7 +27,7 @@ def scale_of(track: Track, look: Look) -> Scale:
 _LIKE_LOSS = (Track.LOSS, Track.VAL_LOSS, Track.GRAD_NORM, Track.LOSS_BY_ARM)
 
 
-def curves_of(track: Track, source: Source) -> list[Curve]:
+def curves_of(track: AnyTrack, source: Source) -> list[Curve]:
     """The curves, none where nothing is known of the track."""
     above = 0.0 if scale_of(track, source.look) is Scale.LOG else -LARGEST
     curves = list(_curves(track, source, above))
@@ -40,7 +41,7 @@ def _is_known(curve: Curve) -> bool:
     return bool(np.isfinite(curve.buckets.low).any())
 
 
-def _curves(track: Track, source: Source, above: float) -> Iterator[Curve]:
+def _curves(track: AnyTrack, source: Source, above: float) -> Iterator[Curve]:
     view = source.view
     match track:
         case Track.LOSS:
@@ -62,6 +63,9 @@ def _curves(track: Track, source: Source, above: float) -> Iterator[Curve]:
             yield from _by_arm(track, view.loss, source)
         case Track.SHARE:
             yield from _shares(source)
+        case Field():
+            found = [each for each in source.data.fields if each.name == track.name]
+            yield from (_dense(each, source, above) for each in found)
         case Track.DIFFERENCE:
             yield from difference_curves(source)
 
@@ -102,6 +106,19 @@ def _sparse(points: Points, source: Source, number: int | None) -> Curve:
         letter="" if number is None else letter_of(number),
         value=float(points.value[newest]) if newest >= 0 else float("nan"),
     )
+
+
+def _dense(points: Points, source: Source, above: float) -> Curve:
+    """Values at many steps: what is read is the newest that there was then."""
+    grid, step = source.grid, points.step
+    own, last = source.view.step, len(source.view) - 1
+    # The steps at which the columns begin; the last one ends behind the newest.
+    bounds = own[np.minimum(grid.starts, last)] + (grid.starts > last)
+    filled = replace(grid, starts=np.searchsorted(step, bounds))
+    buckets = source.kept_of(points, lambda: filled.bucket(points.value, above))
+    newest = int(np.searchsorted(step, source.view.step[source.at], side="right")) - 1
+    value = float(points.value[newest]) if newest >= 0 else float("nan")
+    return Curve(name=points.name, buckets=buckets, ink=Ink.RAW, value=value)
 
 
 def _tokens_per_second(view: SeriesView) -> Values:

@@ -433,6 +433,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     *_at(
         Place.TRACKS,
+        Action("tracks.mark", "enter,space", "mark", "Mark", "Mark it, or take the mark back"),
         Action("tracks.done", "escape,q,M", "done", "Done", "Draw what is marked"),
     ),
     *_at(

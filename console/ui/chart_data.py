@@ -18,14 +18,23 @@ class ChartFeed:
         self._audits: tuple[Audit, ...] = ()
         self._points: dict[Track, tuple[Points, ...]] = {}
 
-    def data(self, glance: Glance, others: tuple[Other, ...] = ()) -> ChartData:
-        """What the chart shows of this glance, and of other runs."""
+    def data(
+        self,
+        glance: Glance,
+        others: tuple[Other, ...] = (),
+        fields: tuple[Points, ...] = (),
+    ) -> ChartData:
+        """What the chart shows of this glance, of other runs and of the trainer's own fields."""
         view = glance.view
         if view.audits is not self._audits:
             self._audits, self._points = view.audits, points_of(view.audits)
         chart_marks = tuple(_chart_mark(mark) for mark in view.marks)
         return ChartData(
-            series=glance.series, marks=chart_marks, points=self._points, others=others
+            series=glance.series,
+            marks=chart_marks,
+            points=self._points,
+            others=others,
+            fields=fields,
         )
 
 

@@ -15,7 +15,7 @@ from console.fork.grown import Grown
 from console.operations.actions import action_of
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import WizardFiles, walk_pivot
-from console.ui.overlaying import OverlayingApp
+from console.ui.following_fields import FieldsApp
 from console.ui.screens.fork.branch_table import BranchTable
 from console.ui.screens.fork.branches import BranchesScreen
 from console.ui.screens.fork.compare import CompareScreen
@@ -33,7 +33,7 @@ _HINT_SECONDS = 5.0
 """As long as a passing note stays."""
 
 
-class SteeringApp(OverlayingApp):
+class SteeringApp(FieldsApp):
     """Walks a pivot and grows branches for as long as the console is open, on any screen."""
 
     glance: var[Glance | None] = var(None)

@@ -10,9 +10,7 @@ from textual.containers import Container
 from textual.reactive import reactive
 from textual.screen import Screen
 
-from console.chart.chart_data import Other
-from console.chart.navigation import known_tracks
-from console.chart.track import Track
+from console.chart.chart_data import Other, Points
 from console.operations.actions import Place
 from console.ui.chart_data import ChartFeed
 from console.ui.keys import bindings_at
@@ -21,7 +19,6 @@ from console.ui.screens.alarms import AlarmsScreen
 from console.ui.screens.comparison import ComparisonScreen
 from console.ui.screens.events import EventsScreen
 from console.ui.screens.prompt import PromptScreen
-from console.ui.screens.tracks import TracksScreen
 from console.ui.widgets.bandit import BanditPane
 from console.ui.widgets.checkpoints import CheckpointsPane
 from console.ui.widgets.header import Header
@@ -84,6 +81,8 @@ class Dashboard(Screen[None]):
         self._feed = ChartFeed()
         self._others: tuple[Other, ...] = ()
         """The runs that are laid over the chart."""
+        self._fields: tuple[Points, ...] = ()
+        """Of the trainer's own that are drawn."""
         self._is_dated = False
         self._is_new_here = True
         """Until the first key, or for a while: what happened meanwhile is told."""
@@ -110,6 +109,7 @@ class Dashboard(Screen[None]):
         self.watch(self.app, "is_dated", self._show_dated, init=False)
         self.watch(self.app, "machine", self._show_machine)
         self.watch(self.app, "others", self._show_others, init=False)
+        self.watch(self.app, "fields", self._show_fields, init=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Zoom where there is room for all panes."""
@@ -169,16 +169,6 @@ class Dashboard(Screen[None]):
             if isinstance(pane, SelectsStep):
                 pane.select(step)
 
-    def on_loss_chart_tracks_asked(self, event: LossChart.TracksAsked) -> None:
-        event.stop()
-        chart = event.chart
-
-        def take(tracks: tuple[Track, ...] | None) -> None:
-            if tracks is not None:
-                chart.show_tracks(tracks)
-
-        self.app.push_screen(TracksScreen(known_tracks(chart.data), chart.look.tracks), take)
-
     def on_checkpoints_pane_chosen(self, event: CheckpointsPane.Chosen) -> None:
         if self._glance is not None and event.audit in self._glance.view.audits:
             self.app.push_screen(ComparisonScreen(self._glance.view.audits, event.audit))
@@ -188,15 +178,23 @@ class Dashboard(Screen[None]):
             return
         self._glance, view = glance, glance.view
         self._show_ages()
-        self.query_one(LossChart).show(self._feed.data(glance, self._others))
+        self._show_chart()
         self.query_one(SamplesPane).show(view)
         self.query_one(BanditPane).show(view)
         self.query_one(LogPane).show(view)
 
     def _show_others(self, others: tuple[Other, ...]) -> None:
         self._others = others
+        self._show_chart()
+
+    def _show_fields(self, fields: tuple[Points, ...]) -> None:
+        self._fields = fields
+        self._show_chart()
+
+    def _show_chart(self) -> None:
         if self._glance is not None:
-            self.query_one(LossChart).show(self._feed.data(self._glance, others))
+            data = self._feed.data(self._glance, self._others, self._fields)
+            self.query_one(LossChart).show(data)
 
     def settle_in(self, *_: object) -> None:
         """What happened before this console was opened is told."""

@@ -19,7 +19,7 @@ from console.chart.chart_data import ChartData, Look
 from console.chart.glyphs import Glyphs, choose_glyphs
 from console.chart.kept import Kept
 from console.chart.plot import Drawing, draw
-from console.chart.track import Track
+from console.chart.track import AnyTrack, Track
 from console.ui.messages import StepChosen
 
 
@@ -77,7 +77,7 @@ class DrawnChart(Widget):
         elif step != self.look.cursor:
             self.look = navigation.go_to(self.look, self.data, step)
 
-    def show_tracks(self, tracks: tuple[Track, ...]) -> None:
+    def show_tracks(self, tracks: tuple[AnyTrack, ...]) -> None:
         """Draw these, one under the other."""
         self.look = replace(self.look, tracks=tracks or (Track.LOSS,))
 
