@@ -207,7 +207,8 @@ def _heads(
         text = f"go to step {look.typed}{glyphs.cursor}  Enter goes, Esc doesn't"
         told = [place([Placed(1, clipped(text, width - 1, glyphs), Ink.CURSOR)], width)]
     elif look.cursor is not None:
-        told = [reading(data.series, record_read(data, look), data.marks, glyphs, width)]
+        happened = (*data.marks, *data.alarms)
+        told = [reading(data.series, record_read(data, look), happened, glyphs, width)]
     if told and not plan.is_reading_apart:
         return told
     return [*told, place_head(panel, _right_texts(data, look, panel, plan, glyphs), glyphs, width)]

@@ -274,7 +274,9 @@ ACTIONS: tuple[Action, ...] = (
             is_priority=True,
         ),
         Action("chart.whole", "0", "whole", "All", "The whole run, and back to the window"),
-        Action("chart.next_mark", "n", "move_to_mark(1)", "Mark", "Cursor to the next mark"),
+        Action(
+            "chart.next_mark", "n", "move_to_mark(1)", "Mark", "Cursor to the next mark or alarm"
+        ),
         Action(
             "chart.mark_before",
             "N",
