@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from string import ascii_lowercase
 from typing import TypeVar
 
@@ -13,9 +14,10 @@ import numpy.typing as npt
 from console.chart.cell_rows import Ink
 from console.chart.chart_data import ChartData, Look
 from console.chart.grid import Buckets, Grid
+from console.chart.grown import Grown
 from console.chart.kept import Kept
 from console.chart.series import SeriesView, Values
-from console.chart.smoothing import smooth
+from console.chart.smoothing import smooth_on
 
 T = TypeVar("T")
 
@@ -30,6 +32,8 @@ class Curve:
     ink: Ink
     value: float
     """Of the record that is read; NaN where there is none."""
+    n_hidden: int = 0
+    """Values in sight that are not above 0, where the axis is to be logarithmic."""
     letter: str = ""
     """Tells curves of one kind apart where there is no colour."""
 
@@ -65,7 +69,8 @@ def smoothed(view: SeriesView, strength: float | None, kept: Kept, *, stride: in
     """
     if strength is None:
         return view.ema
-    return kept.of(view, strength, lambda view: smooth(view.loss, strength**stride))
+    decay = strength**stride
+    return kept.lasting(smooth_on, Grown).of(view.loss, decay, partial(smooth_on, decay))
 
 
 def letter_of(number: int) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from console.chart.axis import LARGEST
+from console.chart.grown import Grown
 from console.chart.kept import Kept
-from console.chart.series import SeriesView, Steps, Values
+from console.chart.series import Figures, SeriesView, Steps, Values
 from console.chart.viewport import Extent
 
 _GAP_SECONDS = 600.0
@@ -170,23 +171,27 @@ def x_of(view: SeriesView, unit: Unit, kept: Kept) -> npt.NDArray[Any]:
     """Where each record of a history stands on an axis of this unit, ascending; shape (n,)."""
     if unit is Unit.STEP:
         return view.step
-    return kept.of(view, unit, _tokens if unit is Unit.TOKENS else _times)
+    if unit is Unit.TOKENS:
+        return kept.lasting(unit, Grown).of(view.tokens, unit, _tokens)
+    return kept.lasting(unit, Grown).of(view.t, unit, _times)
 
 
-def _tokens(view: SeriesView) -> Values:
+def _tokens(tokens: Figures, before: float | None) -> tuple[Values, float]:
     """Tokens trained on up to and with each step, where that is told; shape (n,)."""
-    return np.cumsum(np.nan_to_num(view.tokens), dtype=np.float64)
+    total = (before or 0.0) + np.cumsum(np.nan_to_num(tokens), dtype=np.float64)
+    return total, float(total[-1]) if len(total) else before or 0.0
 
 
-def _times(view: SeriesView) -> Values:
+def _times(t: Values, before: float | None) -> tuple[Values, float | None]:
     """Wall clock of each step, never going back; a record without one has that before."""
-    t = view.t
     known = np.isfinite(t)
-    if not known.any():
-        return np.zeros(len(t))
+    if before is None and not known.any():
+        return np.zeros(len(t)), None
     filled = np.where(known, t, -np.inf)
-    filled[0] = t[known][0]
-    return np.maximum.accumulate(filled)
+    if len(t):
+        filled[0] = max(filled[0], t[known][0] if before is None else before)
+    times = np.maximum.accumulate(filled)
+    return times, float(times[-1]) if len(times) else before
 
 
 def _gaps(x: Values, edges: Values) -> npt.NDArray[Any]:

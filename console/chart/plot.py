@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from rich.cells import cell_len
 
 from console.chart.axis import Scale, step_text
@@ -17,7 +16,6 @@ from console.chart.kept import Kept
 from console.chart.overview import overview
 from console.chart.panel import Panel, draw_panel, fit_panel, place_head
 from console.chart.reading import reading
-from console.chart.series import SeriesView
 from console.chart.step_marks import Mark, place_labels
 from console.chart.track import Track
 from console.chart.tracks import curves_of, scale_of
@@ -229,7 +227,7 @@ def _right_texts(
 ) -> list[str]:
     """From the fullest to the shortest."""
     view = data.series
-    scale = _scale_text(view, look, panel, plan)
+    scale = _scale_text(look, panel)
     step = f"step {step_text(int(view.step[-1]))}"
     window = _window_text(look, plan.window, run_of(view))
     by = () if look.unit is Unit.STEP else (f"by {look.unit}",)
@@ -240,14 +238,13 @@ def _right_texts(
     return [*map(space.join, texts), space.join(more) or scale, scale]
 
 
-def _scale_text(view: SeriesView, look: Look, panel: Panel, plan: _Plan) -> str:
+def _scale_text(look: Look, panel: Panel) -> str:
     scale = panel.axis.scale
     if scale_of(panel.track, look) is not scale:
         return f"linear (no {panel.track} above 0)"
     if panel.track is not Track.LOSS or scale is not Scale.LOG:
         return str(scale)
-    begin, end = np.searchsorted(view.step, (plan.window.first, plan.window.last + 1))
-    hidden = int(np.count_nonzero(view.loss[begin:end] <= 0))
+    hidden = sum(curve.n_hidden for curve in panel.curves)
     return f"{scale} ({hidden:,} at or below 0 not shown)" if hidden else str(scale)
 
 

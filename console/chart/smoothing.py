@@ -25,12 +25,26 @@ def smooth(values: Values, strength: float) -> Values:
     It is not drawn to 0 at its beginning; NaN, and what no axis can hold, is passed over, and the
     average is NaN as long as nothing is known.
     """
+    averages, _ = smooth_on(strength, values, None)
+    return averages
+
+
+def smooth_on(
+    strength: float, values: Values, before: tuple[float, float] | None
+) -> tuple[Values, tuple[float, float]]:
+    """The same for values that follow on others, and what those after them need: the decayed sum
+    of values and how many it is of.
+    """
+    total_before, weight_before = before or (0.0, 0.0)
+    if not len(values):
+        return values.astype(np.float64), (total_before, weight_before)
     known = np.abs(values) < LARGEST  # sums of larger ones overflow
-    total = _decayed_sums(np.where(known, values, 0.0), strength)
-    weight = _decayed_sums(known.astype(np.float64), strength)
+    fading = strength ** np.arange(1.0, len(values) + 1) if before else 0.0
+    total = _decayed_sums(np.where(known, values, 0.0), strength) + fading * total_before
+    weight = _decayed_sums(known.astype(np.float64), strength) + fading * weight_before
     with np.errstate(invalid="ignore"):
         averages: Values = np.where(weight > 0, total / weight, np.nan)
-    return averages
+    return averages, (float(total[-1]), float(weight[-1]))
 
 
 def _decayed_sums(values: Values, decay: float) -> Values:

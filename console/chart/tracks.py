@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from console.chart.axis import LARGEST, Scale
+from console.chart.by_arm import means_by_arm, shares_by_arm
 from console.chart.cell_rows import CURVES, Ink
 from console.chart.chart_data import Look, Points
 from console.chart.curve import Curve, Source, letter_of, smoothed
@@ -58,11 +59,11 @@ def _curves(track: AnyTrack, source: Source, above: float) -> Iterator[Curve]:
             rates = source.kept.of(view, track, _tokens_per_second)
             yield _plain(track, rates, source, above)
         case Track.REWARD:
-            yield from _by_arm(track, view.reward, source)
+            yield from means_by_arm(track, view.reward, source)
         case Track.LOSS_BY_ARM:
-            yield from _by_arm(track, view.loss, source)
+            yield from means_by_arm(track, view.loss, source)
         case Track.SHARE:
-            yield from _shares(source)
+            yield from shares_by_arm(source)
         case Field():
             found = [each for each in source.data.fields if each.name == track.name]
             yield from (_dense(each, source, above) for each in found)
@@ -77,8 +78,19 @@ def _loss(source: Source, above: float) -> Iterator[Curve]:
     first, second = names or ("loss", smoothing_name(strength))
     for name, values, ink in ((first, view.loss, Ink.RAW), (second, ema, Ink.SMOOTH)):
         buckets = source.bucket(f"{ink.name} {strength}", values, above)
-        yield Curve(name=name, buckets=buckets, ink=ink, value=float(values[source.at]))
+        yield Curve(
+            name=name,
+            buckets=buckets,
+            ink=ink,
+            value=float(values[source.at]),
+            n_hidden=_hidden(source) if ink is Ink.RAW and above == 0.0 else 0,
+        )
     yield from other_curves(source, above)
+
+
+def _hidden(source: Source) -> int:
+    loss = source.view.loss
+    return source.kept_of(_hidden, lambda: int(np.count_nonzero(loss[source.grid.records] <= 0)))
 
 
 def _plain(track: Track, values: npt.NDArray[np.floating], source: Source, above: float) -> Curve:
@@ -125,55 +137,3 @@ def _tokens_per_second(view: SeriesView) -> Values:
     with np.errstate(divide="ignore", invalid="ignore"):
         rates: Values = view.tokens.astype(np.float64) * 1000 / view.ms
     return rates
-
-
-def _by_arm(track: Track, values: npt.NDArray[np.floating], source: Source) -> Iterator[Curve]:
-    """The mean of each arm's records in a column."""
-    total, count = source.kept_of(track, lambda: _sums_by_arm(values, source))
-    with np.errstate(invalid="ignore"):
-        yield from _arms(total / count, count == 0, source)
-
-
-def _sums_by_arm(values: npt.NDArray[np.floating], source: Source) -> tuple[Values, Values]:
-    """Sums and counts, both of shape (columns, arms + 1)."""
-    shape = (source.grid.columns, len(source.view.arms) + 1)
-    shown = values[source.grid.records]
-    known, keys = np.isfinite(shown), _keys(source)
-    if not known.all():
-        shown, keys = shown[known], keys[known]
-    total = np.bincount(keys, shown, shape[0] * shape[1])
-    count = np.bincount(keys, minlength=shape[0] * shape[1])
-    return total.reshape(shape).astype(np.float64), count.reshape(shape).astype(np.float64)
-
-
-def _shares(source: Source) -> Iterator[Curve]:
-    """Each arm's part of the records in a column, 0 to 1."""
-    shape = (source.grid.columns, len(source.view.arms) + 1)
-    count = source.kept_of(
-        Track.SHARE,
-        lambda: np.bincount(_keys(source), minlength=shape[0] * shape[1]).reshape(shape),
-    )
-    total = count.sum(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        yield from _arms(count / total, np.broadcast_to(total == 0, count.shape), source)
-
-
-def _keys(source: Source) -> npt.NDArray[np.int32]:
-    """Column and arm of each record in sight as one number; unknown arms come first."""
-    grid, view = source.grid, source.view
-    first = np.arange(grid.columns, dtype=np.int32) * (len(view.arms) + 1) + 1
-    return np.repeat(first, np.diff(grid.starts)) + view.arm[grid.records]
-
-
-def _arms(values: Values, is_empty: npt.NDArray[np.bool_], source: Source) -> Iterator[Curve]:
-    """A curve for each arm from arrays of shape (columns, arms + 1)."""
-    at = source.grid.column_of_record(source.at)
-    for number, name in enumerate(source.view.arms):
-        mean, empty = values[:, number + 1], is_empty[:, number + 1]
-        yield Curve(
-            name=name,
-            buckets=Buckets(low=mean, high=mean, is_empty=empty & ~source.grid.is_gap),
-            ink=CURVES[number % len(CURVES)],
-            letter=letter_of(number),
-            value=float(mean[at]),
-        )
