@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from textual import work
-from textual.app import App
 from textual.driver import Driver
 from textual.reactive import var
 
 from console.chart.chart_data import Other
 from console.follow.other_run import OtherRun, open_other
 from console.fork.beside import runs_beside
+from console.ui.ordered_keys import OrderedKeysApp
 from console.ui.screens.overlay import OverlayScreen
 from console.ui.widgets.text import foreign
 from trainer.rundir.layout import RunDirectory
@@ -20,7 +20,7 @@ LOOK_SECONDS = 5.0
 """How often what is new of them is read."""
 
 
-class OverlayingApp(App[str]):
+class OverlayingApp(OrderedKeysApp):
     """Reads them in threads, one look after the other."""
 
     others: var[tuple[Other, ...]] = var(())
