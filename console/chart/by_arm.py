@@ -26,7 +26,7 @@ class Sums(NamedTuple):
     """
 
     total: Values
-    count: Values
+    number: Values
 
 
 def means_by_arm(track: Track, values: Numbers, source: Source) -> Iterator[Curve]:
@@ -40,7 +40,7 @@ def shares_by_arm(source: Source) -> Iterator[Curve]:
     """Each arm's part of the records in a column, 0 to 1."""
     # Each record has a step: all are counted.
     count = source.kept_of(
-        Track.SHARE, lambda: _column_sums(Track.SHARE, source.view.step, source).count
+        Track.SHARE, lambda: _column_sums(Track.SHARE, source.view.step, source).number
     )
     total = count.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):

@@ -55,7 +55,7 @@ def move_to_mark(look: Look, data: ChartData, by: int) -> Look:
     if not len(view):
         return look
     last = len(view) - 1
-    steps = [mark.step for mark in (*data.marks, *data.alarms)]
+    steps = [mark.step for mark in data.marks] + [alarm.step for alarm in data.alarms]
     marked = sorted({min(int(at), last) for at in np.searchsorted(view.step, steps)})
     at = record_read(data, look)
     number = bisect_right(marked, at) if by > 0 else bisect_left(marked, at) - 1

@@ -43,8 +43,12 @@ def chart(stage: Stage) -> LossChart:
 
 async def laid_over(stage: Stage, count: int) -> None:
     await stage.until(lambda: isinstance(stage.app.screen, Dashboard), "the dashboard")
-    others = lambda: [len(each.series) > 0 for each in chart(stage).data.others]  # noqa: E731
-    await stage.until(lambda: others() == [True] * count, f"{count} laid over")
+
+    def is_read() -> bool:
+        others = chart(stage).data.others
+        return len(others) == count and all(len(each.series) for each in others)
+
+    await stage.until(is_read, f"{count} laid over")
     await stage.pilot.pause()
 
 
