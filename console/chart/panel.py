@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.cells import cell_len
 
+from console import formatting
 from console.chart.axis import Axis, Scale, fit_axis
 from console.chart.cell_rows import (
     CURVES,
@@ -27,8 +28,7 @@ from console.chart.curves import encode, rasterise
 from console.chart.glyphs import Glyphs
 from console.chart.series import Values
 from console.chart.step_marks import Mark, MarkKind
-from console.chart.track import AnyTrack, Field, Track
-from console.chart.value_text import value_text
+from console.chart.track import AnyTrack, Track
 
 _ROWS_A_TICK = 3
 _FENCE = 2.25
@@ -38,14 +38,6 @@ _LEFT_OUT = 2.0
 _FEW = 20
 """So few values are all shown."""
 _LETTER_EVERY = 16
-_WITH_OUTLIERS = (
-    Track.LOSS,
-    Track.VAL_LOSS,
-    Track.GRAD_NORM,
-    Track.RATE,
-    Track.LOSS_BY_ARM,
-    Track.DIFFERENCE,
-)
 _NAME_CELLS = 24
 
 
@@ -74,7 +66,7 @@ def fit_panel(track: AnyTrack, curves: Sequence[Curve], scale: Scale, rows: int)
     if not len(values):
         return Panel(track=track, curves=curves, axis=fit_axis(Scale.LINEAR, 0.0, 0.0), rows=rows)
     low, high = float(values.min()), float(values.max())
-    if track in _WITH_OUTLIERS or isinstance(track, Field):
+    if track.kind.has_outliers:
         is_log = scale is Scale.LOG and low > 0
         fences = [_fences(group, is_log=is_log) for group in _groups(track, curves)]
         least, most = min(least for least, _ in fences), max(most for _, most in fences)
@@ -239,5 +231,6 @@ def _head_texts(panel: Panel, glyphs: Glyphs) -> list[tuple[str, Ink]]:
 def _said(track: AnyTrack, curve: Curve, glyphs: Glyphs) -> str:
     name = clipped(printable(curve.name, glyphs), _NAME_CELLS, glyphs)
     # Of another run NaN is no loss: it has no such step.
-    is_told = curve.ink not in CURVES or not math.isnan(curve.value)
-    return f"{name} {printable(value_text(track if is_told else None, curve.value), glyphs)}"
+    is_unknown = curve.ink in CURVES and math.isnan(curve.value)
+    value = formatting.UNKNOWN if is_unknown else track.text(curve.value)
+    return f"{name} {printable(value, glyphs)}"
