@@ -27,6 +27,7 @@ from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import Exit, RunError, SettingsError
+from trainer.rundir.runs import runs_in, why_no_run
 
 _DESCRIPTION = """\
 Watch and steer the training run in the directory RUN. If it isn't there, it is made, and its
@@ -89,6 +90,12 @@ def _run_verb(arguments: list[str]) -> int:
         parser.error(_about_options(parser, unknown))
     if not parsed.run.is_dir():
         raise SettingsError(f"{shown(parsed.run)}: there is no run of that name")
+    if why := why_no_run(parsed.run):
+        runs = runs_in(parsed.run)
+        if verb.act_on_many is None or not runs:
+            raise SettingsError(why)
+        say(f"andrea-console: {why}")
+        return verb.act_on_many(runs, parsed)
     return verb.act(RunDirectory(parsed.run), parsed)
 
 
@@ -118,7 +125,7 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
         follower,
         operations,
         WizardFiles(PivotDriver(operations), Path.cwd()),
-        Branches(run),
+        Branches(run, operations),
         changes,
         memory=memory_path(run.path, os.environ),
         is_read_only=parsed.read_only,
@@ -253,6 +260,8 @@ def _find_run(parsed: argparse.Namespace, command: tuple[str, ...]) -> tuple[Run
     if parsed.read_only:
         if not parsed.run.is_dir():
             raise SettingsError(f"{parsed.run}: there is no run, and --read-only makes none")
+        if why := why_no_run(parsed.run):
+            raise SettingsError(why)
         return RunDirectory(parsed.run), False
     sources = dict(parsed.source)
     if len(sources) < len(parsed.source):

@@ -16,7 +16,7 @@ from trainer.persistence.reporter import Reporter
 from trainer.persistence.source_watch import GOES_ON_PREPARED, SourceWatch, text_alarm
 from trainer.proxy.feed import Feed, open_feed
 from trainer.rundir.checkpoints.checkpoint import Checkpoint
-from trainer.rundir.checkpoints.coverage import own_checkpoints
+from trainer.rundir.checkpoints.coverage import own_checkpoints, require_as_audited
 from trainer.rundir.config.continuity import compare_environment
 from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.run_toml import flat_settings
@@ -139,6 +139,8 @@ def _open_around(
     feed = _open_feed(run, settings, before, history, reporter, signals)
     reporter.now(detail="building the model")
     engine = _open_engine(settings, newest)
+    if newest:
+        require_as_audited(run, newest)
     signals.stop_if_asked()
     _tell_environment(before, engine, feed, reporter)
     checkpointer = Checkpointer(

@@ -94,11 +94,14 @@ def _policy(rest: str, value: str, word: str) -> tuple[str, dict[str, float]]:
 class Branches:
     """Makes branches of a run and trains them with trainers of their own; each call may block."""
 
-    def __init__(self, run: RunDirectory) -> None:
+    def __init__(self, run: RunDirectory, operations: Operations | None = None) -> None:
+        """`operations` know whether the directory that was opened is still the one of that name."""
         self.run = run
+        self._operations = operations or Operations(run, read_only=True)
 
     def rows(self, grown: Sequence[Grown]) -> tuple[BranchRow, ...]:
         """The run and all its branches, with those being `grown`; raises `OSError`."""
+        self._require_there()
         return branch_rows(self.run, grown)
 
     def family(self) -> tuple[Kin, ...]:
@@ -106,7 +109,8 @@ class Branches:
         return family_of(self.run)
 
     def memory_needs(self) -> tuple[MemoryNeed, ...]:
-        """What a branch's trainer needs of the memory; raises `SettingsError`."""
+        """What a branch's trainer needs of the memory; raises `SettingsError` or `OSError`."""
+        self._require_there()
         return memory_needs(self.run)
 
     def stop(self, path: Path) -> Outcome:
@@ -121,6 +125,7 @@ class Branches:
         """Make the branches and train them; tells how far all of them are.
 
         Ends when all are done. Left at any moment, a trainer that runs trains on to its end.
+        Raises `SettingsError`, `HistoryError` or `OSError`.
         """
         grown = tuple(Grown(name=branch.name) for branch in asked.branches)
         runs = []
@@ -142,7 +147,13 @@ class Branches:
             for now in _watch(trainers, runs, ends):
                 yield (grown := tuple(now.get(index, grown[index]) for index in everyone))
 
+    def _require_there(self) -> None:
+        """Raise `OSError` where the name leads to another directory, and to its branches."""
+        if lost := self._operations.lost:
+            raise FileNotFoundError(lost)
+
     def _make(self, step: int, branch: Branch) -> RunDirectory:
+        self._require_there()
         if load_settings(self.run.settings).trainer.command:
             raise SettingsError("branches of another trainer's run are made by the verb fork")
         run = in_child(

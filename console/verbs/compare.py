@@ -8,8 +8,9 @@ from console import formatting
 from console.fork.comparison import Comparison, compare, read_side
 from console.verbs.verb import Verb, print_json
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.names import escape_control
+from trainer.rundir.names import escape_control, shown
 from trainer.rundir.outcomes import SettingsError
+from trainer.rundir.runs import why_no_run
 
 
 def compare_runs(run: RunDirectory, arguments: argparse.Namespace) -> int:
@@ -17,7 +18,8 @@ def compare_runs(run: RunDirectory, arguments: argparse.Namespace) -> int:
     runs = [run, *(RunDirectory(path) for path in arguments.others)]
     for other in runs:
         if not other.settings.exists():
-            raise SettingsError(f"{other.path}: there is no run")
+            why = why_no_run(other.path) if other.path.is_dir() else ""
+            raise SettingsError(why or f"{shown(other.path)}: there is no run")
     made = compare([read_side(each) for each in runs])
     if arguments.json:
         print_json(asdict(made))

@@ -2,6 +2,7 @@
 
 import argparse
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from console import formatting
@@ -230,6 +231,28 @@ def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
     return exit_code_of(view)
 
 
+def status_of_many(runs: Sequence[RunDirectory], arguments: argparse.Namespace) -> int:
+    """Print a line a run; exit 1 if one needs attention, 0 if all are healthy, else 3."""
+    views = (look_at_all(Follower(run)) for run in runs)
+    codes = set()
+    told = []
+    width = max(len(shown(run.path.name)) for run in runs)
+    for view in views:
+        codes.add(exit_code_of(view))
+        told.append(as_json(view))
+        if not arguments.json:
+            print(_line(view, width), flush=True)
+    if arguments.json:
+        print_json({"runs": told})
+    return next((code for code in (NEEDS_ATTENTION, NOT_RUNNING) if code in codes), HEALTHY)
+
+
+def _line(view: RunView, width: int) -> str:
+    done = f"step {formatting.steps(view.step)} of {formatting.steps(view.total_steps)}"
+    alarms = f", {formatting.count(len(view.alarms), 'alarm')}" if view.alarms else ""
+    return f"{shown(view.name):<{width}}  {view.status.word}, {done}{alarms}"
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     words = "stopped, finished, held, failed or not running"
     parser.add_argument(
@@ -242,5 +265,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 STATUS = Verb(
     name="status",
     act=status,
+    act_on_many=status_of_many,
     add_arguments=_add_arguments,
 )

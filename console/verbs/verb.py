@@ -3,7 +3,7 @@
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ class Verb:
     name: str
     act: Callable[[RunDirectory, argparse.Namespace], int]
     add_arguments: Callable[[argparse.ArgumentParser], None]
+    act_on_many: Callable[[Sequence[RunDirectory], argparse.Namespace], int] | None = None
+    """What it does where a directory of runs is named; `None`: it asks for one of them."""
 
     @property
     def help(self) -> str:

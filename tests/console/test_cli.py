@@ -414,5 +414,6 @@ def test_read_only_console_starts_nothing_again(
 def test_a_pivot_under_way_is_not_moved_to_now(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], taken_up: str
 ) -> None:
+    (tmp_path / "run.toml").touch()
     assert main(["pivot", str(tmp_path), taken_up, "--now"]) == 2
     assert "--now is for a new pivot" in capsys.readouterr().err

@@ -1,22 +1,20 @@
-"""`python -m tests.crash.explore`: the crash states of recorded trainings and pivots, tried."""
+"""`python -m tests.crash.explore`: the crash states of recorded trainings and pivots, tried.
+
+`names`: trainings whose directory or lock is renamed, moved or unlinked at a drawn moment.
+"""
 
 import argparse
 import functools
-import hashlib
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.crash.checking import check_start, lay_out, train_to_the_end
+from tests.crash.name_states import NameExplorer
 from tests.crash.pivot_states import PivotExplorer, recorded_pivots
-from tests.crash.recording import Durable, Operation
-from tests.crash.states import Directory, final, read_tree, states_after
+from tests.crash.states import final, read_tree
 from tests.crash.tally import Tally
-from tests.crash.workload import Truth, make_small_run, make_truth, record_training
-from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import RunError
+from tests.crash.training_states import explore
+from tests.crash.workload import make_truth, record_training
 
 _EPILOG = """\
 bounded, the default: after each file operation up to N choices of which names are lost, and for
@@ -24,70 +22,10 @@ bounded, the default: after each file operation up to N choices of which names a
 exhaustive, --at-most 0: all choices there are
   trainings --at-most 0                5,500 states of two trainings of 13 steps: a minute
   pivots --at-most 0 --kill-every 80   560 states of the 7 pivots that nothing kills: 15 seconds
+  names --cases 100                    100 trainings, 700 states: five minutes
   pivots --at-most 0                   of 469 pivots, an estimated 1,000,000 at most: hours
 always drawn, never enumerated: what of .state.json, trainer.lock and *.partial a training loses
 """
-
-
-def explore(
-    trace: Sequence[Operation],
-    truth: Truth,
-    scratch: Path,
-    *,
-    at_most: int,
-    seed: int = 0,
-    resume_every: int = 0,
-) -> Tally:
-    """Check up to `at_most` choices each of lost names and of lost bytes after every operation;
-    0: all there are.
-
-    Each `resume_every`-th state is trained to the end, to the same last checkpoint.
-    """
-    tally = Tally()
-    seen: set[bytes] = set()
-    run = make_small_run(scratch / "run")
-    for n_done, durable_step, state in _states(trace, at_most, seed):
-        key = _digest(state, durable_step)
-        if key in seen:
-            continue
-        seen.add(key)
-        tally.states += 1
-        lay_out(state, run)
-        try:
-            check_start(run, truth, durable_step=durable_step)
-            if resume_every and tally.states % resume_every == 0:
-                _resume(state, run, truth)
-                tally.resumed += 1
-        except (AssertionError, RunError) as error:
-            tally.failures.append(f"after {n_done} operations ({trace[n_done - 1]!r:.80}): {error}")
-    return tally
-
-
-def _states(
-    trace: Sequence[Operation], at_most: int, seed: int
-) -> Iterator[tuple[int, int, Directory]]:
-    durable_step = 0
-    for n_done in range(1, len(trace) + 1):
-        operation = trace[n_done - 1]
-        if isinstance(operation, Durable):
-            durable_step = operation.step
-        for state in states_after(trace, n_done, at_most=at_most, seed=seed):
-            if "run.toml" in state:
-                yield n_done, durable_step, state
-
-
-def _digest(state: Directory, durable_step: int) -> bytes:
-    digest = hashlib.sha256(str(durable_step).encode())
-    for name in sorted(state):
-        digest.update(f"\n{name} {len(state[name])}\n".encode() + state[name])
-    return digest.digest()
-
-
-def _resume(state: Directory, run: RunDirectory, truth: Truth) -> None:
-    lay_out(state, run)
-    if not run.tokens.exists():
-        shutil.copytree(truth.run.tokens, run.tokens)
-    train_to_the_end(run, truth)
 
 
 def explore_trainings(folder: Path, arguments: argparse.Namespace) -> int:
@@ -121,6 +59,13 @@ def explore_pivots(folder: Path, arguments: argparse.Namespace) -> int:
     return _told(f"{n_pivots} pivots: {n_operations:,} operations", explorer.tally)
 
 
+def explore_names(folder: Path, arguments: argparse.Namespace) -> int:
+    """The number of failures."""
+    explorer = NameExplorer(folder, seed=arguments.seed)
+    n_cases: int = arguments.cases
+    return _told(f"{n_cases} deeds to the names of a run", explorer.explore(n_cases))
+
+
 def _told(what: str, tally: Tally) -> int:
     trained = f", {tally.resumed} trained to the end" if tally.resumed else ""
     print(
@@ -150,6 +95,7 @@ def main() -> int:
     add("--seed", default=0, help="of what is drawn (0)")
     add("--resume-every", default=500, help="N-th state of a training is trained on (500); 0: none")
     add("--kill-every", default=1, help="N-th operation of a pivot is where one is killed (1)")
+    add("--cases", default=100, help="renames, moves and unlinks tried (100)")
     arguments = parser.parse_args()
     n_failures = 0
     for what in arguments.what or _EXPLORED:
@@ -158,7 +104,11 @@ def main() -> int:
     return 1 if n_failures else 0
 
 
-_EXPLORED = {"trainings": explore_trainings, "pivots": explore_pivots}
+_EXPLORED = {
+    "trainings": explore_trainings,
+    "pivots": explore_pivots,
+    "names": explore_names,
+}
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from trainer.rundir.directory import with_names
+
 ROOT = 0
 """The inode of the directory itself; the others are numbered as they come."""
 
@@ -84,9 +86,11 @@ class Recorder:
     def __init__(self, directory: Path, *, ignored: Collection[str] = ()) -> None:
         """`ignored`: names in the directory that are not looked at."""
         self.trace: list[Operation] = []
-        self._directory = directory
+        self.directory = directory
+        """The present name of the directory: whoever renames it says so here."""
         self._ignored = frozenset(ignored)
-        self._kill_after: int | None = None
+        self._moments: list[tuple[int, Callable[[], None]]] = []
+        """(length of the trace, what is to be done then)."""
         self._names: dict[tuple[int, str], int] = {}
         """(directory, name) → inode."""
         self._files: dict[int, int] = {}
@@ -101,11 +105,19 @@ class Recorder:
 
     def kill_after(self, n_operations: int) -> None:
         """Raise `Killed`, once, when the trace is that long."""
-        self._kill_after = n_operations
+
+        def kill() -> None:
+            raise Killed
+
+        self.act_after(n_operations, kill)
+
+    def act_after(self, n_operations: int, act: Callable[[], None]) -> None:
+        """Call `act`, once, when the trace is that long, while all other calls wait."""
+        self._moments.append((n_operations, act))
 
     @contextmanager
     def recording(self) -> Iterator["Recorder"]:
-        self._adopt(self._directory, ROOT)
+        self._adopt(self.directory, ROOT)
         with pytest.MonkeyPatch.context() as patch:
             for name in (
                 *("open", "close", "write", "pwrite", "ftruncate", "posix_fallocate"),
@@ -118,9 +130,10 @@ class Recorder:
         def call(*arguments: Any, **options: Any) -> Any:
             with self._lock:
                 result = record(real, *arguments, **options)
-                if self._kill_after is not None and len(self.trace) >= self._kill_after:
-                    self._kill_after = None
-                    raise Killed
+                due = [moment for moment in self._moments if moment[0] <= len(self.trace)]
+                for moment in due:
+                    self._moments.remove(moment)
+                    moment[1]()
                 return result
 
         return call
@@ -156,10 +169,11 @@ class Recorder:
         """(directory, name) of a path below ours; None for any other."""
         if not isinstance(path, str | Path):
             return None
+        path = with_names(os.fspath(path))
         if dir_fd is not None:
             directory, parts = self._files.get(dir_fd), Path(path).parts
-        elif Path(path).is_relative_to(self._directory):
-            directory, parts = ROOT, Path(path).relative_to(self._directory).parts
+        elif Path(path).is_relative_to(self.directory):
+            directory, parts = ROOT, Path(path).relative_to(self.directory).parts
         else:
             return None
         for part in parts[:-1]:
@@ -183,7 +197,7 @@ class Recorder:
             ino = self._files[fd] = self._enter(place) if is_new else self._names[place]
             if flags & os.O_TRUNC and not is_new:
                 self.trace.append(Resize(ino, 0))
-        elif path == self._directory:
+        elif isinstance(path, str | Path) and with_names(str(path)) == str(self.directory):
             self._files[fd] = ROOT
         return fd
 
@@ -228,6 +242,7 @@ class Recorder:
         before, after = self._place(source), self._place(target)
         real(source, target)
         if before is None or after is None:
+            self._take_in(after, target)
             return
         ino = self._names.pop(before)
         if before[0] == after[0]:
@@ -243,6 +258,14 @@ class Recorder:
         real(source, target)
         if before is not None and after is not None:
             self._enter(after, self._names[before])
+        else:
+            self._take_in(after, target)
+
+    def _take_in(self, place: tuple[int, str] | None, path: Any) -> None:
+        """A file that comes from outside is durable, but for its name."""
+        if place is not None:
+            file = self._enter(place)
+            self.trace += [Write(file, 0, Path(path).read_bytes()), SyncFile(file, place[1])]
 
     def _unlink(self, real: Callable[..., None], path: Any, *, dir_fd: int | None = None) -> None:
         real(path, dir_fd=dir_fd)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from console.cli import main as console
 from tests.crash.faults import FailingDisk, once_after_a_save
 from tests.tiny import Crashed, crash, make_tiny_run, strict_json, timeless, train_here
 from trainer.cli import main
@@ -208,11 +209,31 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """1 MB, of which a run's tokens take half: room for two checkpoints."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=64", "tmpfs", str(disk)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("mounting a tmpfs needs root and the permission to mount")
     yield disk
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_no_inode_for_a_checkpoint_is_told_before_training(
+    small_disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_tiny_run(small_disk / "run")
+    assert train_here(run, until=8) is Exit.FINISHED
+    n_fillers = os.statvfs(small_disk).f_favail - 1
+    for number in range(n_fillers):
+        (small_disk / f"filler-{number}").touch()
+    assert main([str(run.path)]) == Exit.SAVE_FAILED
+    told = "free inodes: 1, needed: 2, one for each file"
+    assert told in capsys.readouterr().err
+    assert console(["status", str(run.path)]) == 1
+    out = capsys.readouterr().out
+    assert told in out
+    assert "disk almost full: " in out
+    for number in range(n_fillers):
+        (small_disk / f"filler-{number}").unlink()
+    assert main([str(run.path)]) == Exit.FINISHED
 
 
 def test_real_disk_that_fills_up_keeps_what_is_there_and_tries_again(

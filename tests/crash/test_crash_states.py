@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.explore import explore
 from tests.crash.recording import Enter, Operation, SyncDirectory, SyncFile, Write
 from tests.crash.states import Directory, final, read_tree, states_after
+from tests.crash.training_states import explore
 from tests.crash.workload import Truth, make_truth, record_training
 
 

@@ -1,7 +1,8 @@
 """A real training whose file operations are recorded, and what every state of it must give."""
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,11 +65,17 @@ def load_truth(path: Path) -> Truth:
     )
 
 
-def record_training(path: Path, truth: Truth, *, thins: bool) -> list[Operation]:
-    """The file operations of `train_through_a_crash`, with its promises."""
+def make_prepared_run(path: Path, truth: Truth, *, thins: bool = False) -> RunDirectory:
+    """A small run that has its tokens already: they are no part of what is recorded."""
     run = make_small_run(path, thins=thins)
     shutil.copytree(truth.run.tokens, run.tokens)
     shutil.copyfile(truth.run.tokenizer, run.tokenizer)
+    return run
+
+
+def record_training(path: Path, truth: Truth, *, thins: bool) -> list[Operation]:
+    """The file operations of `train_through_a_crash`, with its promises."""
+    run = make_prepared_run(path, truth, thins=thins)
     recorder = Recorder(run.path, ignored=(run.tokens.name,))
     with recorder.recording():
         train_through_a_crash(run, recorder.durable)
@@ -81,6 +88,15 @@ def train_through_a_crash(run: RunDirectory, promise: Callable[[int], None]) -> 
 
     `promise` is called with each step whose checkpoint the trainer has just been told is safe.
     """
+    with promising(promise):
+        with pytest.raises(Crashed):
+            train_here(run, {2: lambda _: pin(run, PINNED, "a note"), 4: ask_checkpoint, 8: crash})
+        assert train_here(run) is Exit.FINISHED
+
+
+@contextmanager
+def promising(promise: Callable[[int], None]) -> Iterator[None]:
+    """Within, `promise` is called with each step whose checkpoint the trainer was told is safe."""
 
     def promised(directory: Path, step: int, *rest: Any) -> Written:
         written = write_chunks(directory, step, *rest)
@@ -89,6 +105,4 @@ def train_through_a_crash(run: RunDirectory, promise: Callable[[int], None]) -> 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("trainer.persistence.background_save.write_chunks", promised)
-        with pytest.raises(Crashed):
-            train_here(run, {2: lambda _: pin(run, PINNED, "a note"), 4: ask_checkpoint, 8: crash})
-        assert train_here(run) is Exit.FINISHED
+        yield

@@ -1,5 +1,6 @@
 """Two branches of a real tiny run, trained by real trainers and put side by side."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,3 +89,20 @@ def test_name_that_is_taken_is_refused_from_the_child(parent: RunDirectory) -> N
     taken = replace(wanted, branches=(replace(wanted.branches[0], name="v3"),))
     with pytest.raises(SettingsError, match="is there already"):
         list(Branches(parent).grow(taken))
+
+
+def test_no_branch_is_made_of_another_run_that_took_the_name(
+    parent: RunDirectory, tmp_path: Path
+) -> None:
+    branching = Branches(parent)
+    parent.path.rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", parent.path)
+    before = sorted(tmp_path.rglob("*"))
+    told = "another directory is under its name: it is "
+    with pytest.raises(OSError, match=told):
+        list(branching.grow(asked(Order.NOT)))
+    with pytest.raises(OSError, match=told):
+        branching.rows(())
+    with pytest.raises(OSError, match=told):
+        branching.memory_needs()
+    assert sorted(tmp_path.rglob("*")) == before

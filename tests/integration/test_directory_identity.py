@@ -18,8 +18,10 @@ from tests.integration.test_trainer_process import (
     wait_until,
 )
 from tests.tiny import ROOT, make_tiny_run, strict_json, timeless, train_here
+from trainer.persistence.hold import Hold
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit
+from trainer.rundir.outcomes import Exit, SaveError
 
 __all__ = ["start"]
 
@@ -154,3 +156,12 @@ def test_a_name_by_a_link_that_leads_elsewhere_by_now_is_no_move(
     assert list((tmp_path / "v4").iterdir()) == []
     assert state_of(run).alarms == ()
     assert_stopped_well(run)
+
+
+def test_what_fails_for_a_directory_deleted_while_it_was_opened_is_told_so(tmp_path: Path) -> None:
+    run = make_tiny_run(tmp_path / "x")
+    told = "x: was deleted while it was trained: nothing can be saved"
+    hold = Hold(run)
+    shutil.rmtree(run.path)
+    with pytest.raises(SaveError, match=told), hold:
+        load_settings(hold.run.settings)

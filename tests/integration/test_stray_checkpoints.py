@@ -28,6 +28,7 @@ from tests.tiny import (
     write_paragraphs,
 )
 from tests.waiting import wait_for
+from trainer.cli import main as train
 from trainer.loop import Training
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX, checkpoint_name
 from trainer.rundir.config.policy_change import load_policy_file
@@ -326,3 +327,18 @@ def test_header_that_no_run_can_reach_is_skipped_like_any_other(stopped: RunDire
         STRAY,
         checkpoint_name(INT32_MAX),
     ]
+
+
+def test_another_file_under_the_newest_checkpoints_name_is_not_trained_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, straight = (make_tiny_run(tmp_path / name, total_steps=24) for name in ("run", "straight"))
+    train_here(straight)
+    train_here(run, until=16)
+    plant(run, 16)  # the weights of step 8
+    assert train([str(run.path)]) == Exit.USAGE
+    assert "step_000016.bin: is not the checkpoint that was audited" in capsys.readouterr().err
+    (run.path / checkpoint_name(16)).rename(tmp_path / "away")
+    assert train([str(run.path)]) == Exit.FINISHED
+    last = checkpoint_name(24)
+    assert (run.path / last).read_bytes() == (straight.path / last).read_bytes()

@@ -49,7 +49,7 @@ def test_the_names_are_the_contracts(tmp_path: Path) -> None:
 def test_phases_are_numbered_by_their_archives(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
     assert (run.archived_phases(), run.current_phase()) == ([], 1)
-    for name in ("phase_002", "phase_010", "phase_1000", "phase_9", "notes"):
+    for name in ("phase_002", "phase_010", "phase_1000", "phase_9", f"phase_{10**20}", "notes"):
         (run.archive / name).mkdir(parents=True)
     (run.archive / "phase_2000").write_text("a file is no phase")
     assert [phase for phase, _ in run.archived_phases()] == [2, 10, 1000]

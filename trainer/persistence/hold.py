@@ -7,7 +7,7 @@ from trainer.persistence.reporter import Reporter
 from trainer.rundir.directory import HeldDirectory
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
-from trainer.rundir.outcomes import SaveError
+from trainer.rundir.outcomes import RunError, SaveError
 
 MOVED_ALARM = "run directory moved"
 LOCK_ALARM = "lock lost"
@@ -33,7 +33,10 @@ class Hold:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        """What fails in a deleted directory fails for that."""
         self._lock.release()
+        if isinstance(error, RunError | OSError) and self._directory.is_deleted:
+            raise self._deleted() from error
 
     def look(self, reporter: Reporter) -> None:
         """Tell what became of the names of directory and lock, and put the lock's back.
@@ -50,12 +53,16 @@ class Hold:
             reporter.over(MOVED_ALARM)
             return
         if self._directory.is_deleted:
-            raise SaveError(f"{opened_as}: was deleted while it was trained: nothing can be saved")
+            raise self._deleted()
         now = self._directory.where() or "where this trainer can't see it"
         other = "; another directory is there now, and is left alone" if opened_as.exists() else ""
         reporter.alarm(
             MOVED_ALARM, f"{opened_as} is now {now}: training goes on, and saves there{other}"
         )
+
+    def _deleted(self) -> SaveError:
+        where = self._directory.opened_as
+        return SaveError(f"{where}: was deleted while it was trained: nothing can be saved")
 
     def _look_at_lock(self, reporter: Reporter) -> None:
         name = self.run.lock.name

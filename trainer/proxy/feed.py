@@ -156,7 +156,7 @@ def open_feed(
         policy={name: settings.bounds_of(name) for name in settings.sources},
         remembered=remembered,
     )
-    records = list(past)
+    records = [record for record in past if not record.lost]
     require_told(run.loss, records)
     bandit.fold(records)
     given = rows_given(records, context=settings.model.context)

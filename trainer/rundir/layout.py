@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_ARCHIVED_PHASE = re.compile(r"phase_(\d{3,})")
+_ARCHIVED_PHASE = re.compile(r"phase_(\d{3,9})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,11 @@ def remove_leftovers(run: RunDirectory) -> list[str]:
     return names
 
 
-def leftover_bytes(run: RunDirectory) -> int:
-    """Size of what a start removes first; of a save under way, what is reserved for it."""
+def leftover_room(run: RunDirectory) -> tuple[int, int]:
+    """Bytes and files that a start removes first; of a save under way, what it has taken."""
     found = (run.path / name for name in _leftovers(run))
-    return sum(path.lstat().st_size for path in found if path.exists())
+    sizes = [path.lstat().st_size for path in found if path.exists()]
+    return sum(sizes), len(sizes)
 
 
 def _leftovers(run: RunDirectory) -> list[str]:

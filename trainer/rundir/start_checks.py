@@ -27,7 +27,7 @@ from trainer.rundir.config.run_toml import flat_settings, load_settings
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.environment import Environment, recorded_environment, require_tokenizer
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.leftovers import leftover_bytes
+from trainer.rundir.leftovers import leftover_room
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import HistoryError, RunError, SaveError, SettingsError
 from trainer.rundir.pivot.journal import refuse_if_half_done
@@ -38,6 +38,9 @@ from trainer.rundir.sources.documents import look_at_files, naming
 from trainer.rundir.sources.matching import never
 from trainer.rundir.sources.prepared import holds_prepared_text, is_gone
 from trainer.rundir.state import State
+
+_FILES_A_SAVE = 2
+"""The checkpoint, and a sidecar that is written anew beside itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,16 +161,32 @@ def _missing_audits(run: RunDirectory, before: State | None, listed: Inventory) 
 
 
 def _require_room(run: RunDirectory, settings: Settings, listed: Inventory) -> None:
-    """Raise `SaveError` where not even one checkpoint would fit: before days are trained."""
+    """Raise `SaveError` where not even one checkpoint would fit, by bytes or by files."""
     if listed.newest and listed.newest.step >= settings.train.total_steps:
         return
     disk = os.statvfs(run.path)
-    free_bytes = disk.f_bavail * disk.f_frsize + leftover_bytes(run)
-    needed_bytes = checkpoint_bytes(settings.model.n_params)
-    if free_bytes < needed_bytes:
+    left_bytes, left_files = leftover_room(run)
+    _require_bytes(run, settings, disk.f_bavail * disk.f_frsize + left_bytes)
+    if disk.f_files:  # else inodes are made as they are needed
+        _require_inodes(run, disk.f_favail + left_files)
+
+
+def _require_bytes(run: RunDirectory, settings: Settings, n_free: int) -> None:
+    n_needed = checkpoint_bytes(settings.model.n_params)
+    if n_free < n_needed:
         raise SaveError(
-            f"{run.path}: {free_bytes:,} bytes are free, a checkpoint takes {needed_bytes:,}:"
+            f"{run.path}: {n_free:,} bytes are free, a checkpoint takes {n_needed:,}:"
             " make room (andrea-console thin), then start again; nothing was changed"
+        )
+
+
+def _require_inodes(run: RunDirectory, n_free: int) -> None:
+    own = (run.loss, run.samples, run.state)
+    n_needed = _FILES_A_SAVE + sum(not os.path.lexists(path) for path in own)
+    if n_free < n_needed:
+        raise SaveError(
+            f"{run.path}: free inodes: {n_free:,}, needed: {n_needed}, one for each file: delete"
+            " files on that file system, of whatever size, then start again; nothing was changed"
         )
 
 

@@ -159,6 +159,8 @@ def _check_history(run: RunDirectory, inventory: Inventory) -> Generator[Finding
     covers = f"one record a step from 1 to {last:,}"
     if len(records) > len(history):
         covers += f" ({len(records) - len(history):,} of replays that differed)"
+    if n_lost := sum(record.get("lost") is True for record in history.values()):
+        covers += f" ({n_lost:,} of them only say that the step's own was lost)"
     what = f"no record of step {gaps[0]:,} ({len(gaps):,} missing)" if gaps else covers
     yield Finding(part="history", ok=not gaps, what=what)
     try:
@@ -176,7 +178,8 @@ def _check_history(run: RunDirectory, inventory: Inventory) -> Generator[Finding
 
 def _is_told(record: Record) -> bool:
     named = record.get("nonfinite")
-    return record.get("loss") is not None or (isinstance(named, dict) and "loss" in named)
+    is_known = record.get("loss") is not None or record.get("lost") is True
+    return is_known or (isinstance(named, dict) and "loss" in named)
 
 
 def _strict(path: Path, part: str) -> tuple[Finding, list[Any]]:

@@ -90,6 +90,11 @@ def _compare(chance: random.Random, policy: str, other: str) -> list[str]:
     return [other, *_perhaps("--json")(chance, policy, other)]
 
 
+def _verify(chance: random.Random, policy: str, other: str) -> list[str]:
+    mends = _perhaps("--mend", "--give-up-history", share=0.3)(chance, policy, other)
+    return [*mends, *_perhaps("--json")(chance, policy, other)]
+
+
 def _thin(chance: random.Random, policy: str, other: str) -> list[str]:
     keep = chance.choice(("1", "1", "2", "0", "-1", "9" * 30))
     return ["--keep-last", keep, *_perhaps("--yes")(chance, policy, other)]
@@ -142,7 +147,7 @@ _OFTEN = (
 
 DRAWN: dict[str, tuple[int, Draw]] = {
     "status": (24, _perhaps("--json", share=0.6)),
-    "verify": (10, _perhaps("--json")),
+    "verify": (10, _verify),
     "compare": (9, _compare),
     "thin": (7, _thin),
     "pin": (5, _pin),

@@ -40,7 +40,7 @@ async def _watch(run: RunDirectory, keys: Sequence[str]) -> int:
         Attendance(follower),
         operations,
         WizardFiles(PivotDriver(operations), Path.cwd()),
-        Branches(run),
+        Branches(run, operations),
         reasons_to_look(follower),
     )
     async with app.run_test(size=_SIZE) as pilot:

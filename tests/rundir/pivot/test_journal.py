@@ -1,5 +1,6 @@
 """The pivot's journal on files: forward and back from every kill."""
 
+import json
 import os
 import shlex
 import shutil
@@ -380,6 +381,19 @@ def test_damaged_journal_refuses_a_start_and_stops_no_step(run: RunDirectory) ->
         with pytest.raises(HistoryError, match="not a pivot's journal"):
             refuse_if_half_done(run)
         assert hold_wanted(run) is None
+
+
+def test_a_journal_that_could_not_be_written_again_is_none(run: RunDirectory) -> None:
+    request(run)
+    go_on(run, Stage.HELD)
+    written = orjson.loads(run.pivot.read_bytes())
+    deep: list[Any] = []
+    for _ in range(600):
+        deep = [deep]
+    written["held"]["last_record"] = {"arm": deep}
+    run.pivot.write_bytes(json.dumps(written).encode())
+    with pytest.raises(HistoryError, match="not a pivot's journal"):
+        read_pivot(run.pivot)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from trainer.rundir.checkpoints.checkpoint import (
     Skipped,
     list_checkpoints,
 )
+from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import HistoryError
@@ -83,8 +84,9 @@ def own_checkpoints(run: RunDirectory, n_params: int | None) -> Inventory:
 
 def covered_by(inventory: Inventory, coverage: Coverage) -> Inventory:
     """The same with the files skipped that the history doesn't cover."""
-    own = tuple(c for c in inventory.checkpoints if c.step <= coverage.last_step)
-    beyond = inventory.checkpoints[len(own) :]
+    known = inventory.checkpoints
+    n_own = bisect_right(known, coverage.last_step, key=lambda checkpoint: checkpoint.step)
+    own, beyond = known[:n_own], known[n_own:]
     skipped = (*inventory.skipped, *(Skipped(path=c.path, reason=coverage.why) for c in beyond))
     by_name = sorted(skipped, key=lambda skip: skip.path.name)
     return Inventory(checkpoints=own, skipped=tuple(by_name), uncovered=beyond)
@@ -102,7 +104,7 @@ def require_steps(path: Path, steps: Steps, step: int, checkpoints: Sequence[Che
 
     With the newest of the `checkpoints` (by ascending step) that they do cover.
     """
-    if bisect_right(steps, step) - bisect_left(steps, 1) == step:
+    if has_all_to(step, steps):
         return
     known = set(steps)
     missing = [number for number in range(1, step + 1) if number not in known]
@@ -113,6 +115,26 @@ def require_steps(path: Path, steps: Steps, step: int, checkpoints: Sequence[Che
         f" of step {missing[0]:,} ({len(missing):,} missing); restore it from a backup."
         + how_to_go_on(covered, newer)
     )
+
+
+def require_as_audited(run: RunDirectory, checkpoint: Checkpoint) -> None:
+    """Raise `HistoryError` for a file whose bytes no audit of its name tells of, where one does.
+
+    Reads the file: for whoever is about to train on it. Raises `OSError`.
+    """
+    name = checkpoint.path.name
+    told = {str(a.get("sha256")) for a in all_audits(run) if a.get("checkpoint") == name}
+    if told and digest_of(checkpoint.path) not in told:
+        raise HistoryError(
+            f"{checkpoint.path}: is not the checkpoint that was audited by this name, but another"
+            " file of its size, or a damaged one; put it back from a backup, or move it away to"
+            " resume from the checkpoint before it (andrea-console verify checks them all)"
+        )
+
+
+def has_all_to(step: int, steps: Steps) -> bool:
+    """Whether the ascending `steps` hold all from 1 to `step`."""
+    return bisect_right(steps, step) - bisect_left(steps, 1) == step
 
 
 def what_history_lost(run: RunDirectory, inventory: Inventory) -> str:
@@ -136,9 +158,13 @@ def what_history_lost(run: RunDirectory, inventory: Inventory) -> str:
 
 def how_to_go_on(covered: Sequence[Checkpoint], newer: Sequence[Checkpoint]) -> str:
     """What to type where there is no backup of the history: all that is newer is put aside."""
-    if not covered:
+    if not covered and not newer:
         return " It covers no checkpoint at all"
+    if not covered:
+        return f" Without one, {how_to_give_up(newer[-1].path.parent)}"
     newest = covered[-1]
+    if not newer:
+        return ""
     aside = f"after_{newest.path.stem}"
     names = " ".join(checkpoint.path.name for checkpoint in newer)
     directory = quoted(newest.path.parent.absolute())
@@ -146,6 +172,15 @@ def how_to_go_on(covered: Sequence[Checkpoint], newer: Sequence[Checkpoint]) -> 
         f" Without one, go on from {newest.path.name}, the newest checkpoint that it covers:"
         f" `cd {directory} && mkdir {aside} && mv {names} {aside}/`, then start again;"
         f" the steps after {newest.step:,} are trained again, and nothing is deleted"
+    )
+
+
+def how_to_give_up(path: Path) -> str:
+    """What to type where no checkpoint is covered, and there is no backup."""
+    return (
+        f"`andrea-console verify {quoted(path.absolute())} --give-up-history` lets the next start"
+        " go on from the newest checkpoint: its weights are kept; the steps without a record count"
+        " for nothing, so that the sources give their text again"
     )
 
 

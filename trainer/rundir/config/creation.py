@@ -14,6 +14,7 @@ from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import is_utf_8, shown
 from trainer.rundir.outcomes import SettingsError, SourceError
+from trainer.rundir.runs import why_no_run
 from trainer.rundir.sources.file_documents import require_documents
 from trainer.rundir.sources.folders import require_folder
 from trainer.rundir.sources.matching import Walk
@@ -82,7 +83,8 @@ def _check_empty(run: RunDirectory) -> None:
     own = {run.log.name, run.actions.name, run.lock.name}
     is_empty = all(path.name in own or _is_partial(path) for path in run.path.iterdir())
     if not is_empty and not run.settings.exists():
-        raise SettingsError(f"{run.path}: is not empty and no run; name a new directory")
+        why = why_no_run(run.path) or f"{shown(run.path)}: is no run"
+        raise SettingsError(f"{why}; a new run takes a new or an empty directory")
 
 
 def _is_partial(path: Path) -> bool:

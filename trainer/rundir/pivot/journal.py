@@ -165,7 +165,8 @@ def read_pivot(path: Path) -> Pivot | None:
         pivot = strict(Pivot, written)
         if pivot.held is None and pivot.stage is not Stage.REQUESTED:
             raise ValueError(f"{pivot.stage} without its facts")
-    except (TypeError, KeyError, ValueError) as error:
+        _encode(pivot)  # each later stage writes it anew
+    except (TypeError, KeyError, ValueError, RecursionError) as error:
         raise HistoryError(f"{path}: not a pivot's journal: {error}") from error
     return pivot
 

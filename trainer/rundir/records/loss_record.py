@@ -39,6 +39,9 @@ class LossRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     nonfinite: dict[str, str] | None = None
     """`NaN`, `Infinity` or `-Infinity` by the name of the field that is null for it."""
 
+    lost: bool = False
+    """Nothing is known of the step but that it was trained: its history was given up."""
+
     def nonfinite_of(self, name: str) -> str:
         """The value that field `name` is null for; empty where there is none."""
         value = (self.nonfinite or {}).get(name, "")
@@ -69,7 +72,11 @@ def canonical_losses(records: list[LossRecord]) -> tuple[list[int], list[LossRec
 
 def _tolerant(record: Record) -> LossRecord:
     """Of a record that anyone may have written."""
-    of_others = {"step": step_of(record), "nonfinite": _texts(record.get("nonfinite"))}
+    of_others = {
+        "step": step_of(record),
+        "nonfinite": _texts(record.get("nonfinite")),
+        "lost": record.get("lost") is True,
+    }
     return LossRecord(**fields_told(LossRecord, record) | of_others)
 
 

@@ -1,6 +1,8 @@
 """An array's first record and its newest, read from the file's ends: cheap however long it is."""
 
 import os
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import orjson
@@ -11,6 +13,8 @@ from trainer.rundir.records.record_file import Record
 _END_BYTES = 1 << 16
 _MOST_BYTES = 1 << 24
 """How far back a record is looked for, where a power cut left zeros at the end."""
+_MOST_LINES = 1_000
+"""Damaged lines that a record is looked for before; a crash leaves a few."""
 
 
 def opening(path: Path) -> tuple[bool, Record | None]:
@@ -33,11 +37,20 @@ def last_record(path: Path) -> Record | None:
     n_bytes = _END_BYTES
     while True:
         tail, is_all = _tail(path, n_bytes)
-        records = (_record(line) for line in reversed(tail.split(b"\n")))
+        records = map(_record, islice(_lines_with_an_end(tail), _MOST_LINES))
         last = next((record for record in records if record is not None), None)
         if last is not None or is_all or n_bytes >= _MOST_BYTES:
             return last
         n_bytes *= 16
+
+
+def _lines_with_an_end(tail: bytes) -> Iterator[bytes]:
+    """The last first: those in which an object ends. Of others there may be a million."""
+    start = len(tail)
+    while (end := tail.rfind(b"}", 0, start)) >= 0:
+        start = tail.rfind(b"\n", 0, end) + 1
+        stop = tail.find(b"\n", end)
+        yield tail[start:] if stop < 0 else tail[start:stop]
 
 
 def _tail(path: Path, n_bytes: int) -> tuple[bytes, bool]:
