@@ -22,14 +22,21 @@ def count(number: int | None, thing: str) -> str:
 
 
 def short_steps(count: int | None) -> str:
-    """At most six cells: `950`, `112.7k`, `1.25M`."""
+    """At most six cells: `950`, `112.7k`, `1.25M`, `31.5M`, `104.9B`."""
     if count is None:
         return UNKNOWN
-    for size, unit, digits in ((10**6, "M", 2), (10**3, "k", 1)):
+    for size, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "k")):
         if abs(count) >= size:
+            digits = 2 if abs(count) < 10 * size and size > 10**3 else 1
             shown = f"{count / size:.{digits}f}".rstrip("0").rstrip(".")
             return f"{shown}{unit}"
     return str(count)
+
+
+def about_steps(step: int) -> str:
+    """Three digits of it, as far as a step that was estimated can be told: `121,000`."""
+    unit = 10 ** max(0, len(str(abs(step))) - 3)
+    return steps(round(step / unit) * unit)
 
 
 def size(n_bytes: int | None) -> str:

@@ -23,19 +23,22 @@ from trainer.rundir.outcomes import Exit
 from trainer.rundir.records.record_file import canonical
 from trainer.rundir.state import State, read_state
 
-KEPT = Path(__file__).parent / "fixtures" / "rules_1"
-"""A run that the first version left at step 8, and `next.json`: what it made of the next eight."""
+FIXTURES = Path(__file__).parent / "fixtures"
+"""`rules_N`: a run that the last version with rules N left at step 8, and `next.json`: what it
+made of the next eight."""
+
+each_kept = pytest.mark.parametrize("kept", sorted(path.name for path in FIXTURES.glob("rules_*")))
 
 
-def kept_run(folder: Path) -> RunDirectory:
-    """A copy of the kept run and of the text beside it, to be gone on with."""
-    shutil.copytree(KEPT, folder / "kept")
+def kept_run(kept: str, folder: Path) -> RunDirectory:
+    """A copy of a kept run and of the text beside it, to be gone on with."""
+    shutil.copytree(FIXTURES / kept, folder / "kept")
     return RunDirectory(folder / "kept" / "run")
 
 
-def recorded() -> dict[str, Any]:
-    """What the first version did next, and on what."""
-    told: dict[str, Any] = orjson.loads((KEPT / "next.json").read_bytes())
+def recorded(kept: str) -> dict[str, Any]:
+    """What that version did next, and on what."""
+    told: dict[str, Any] = orjson.loads((FIXTURES / kept / "next.json").read_bytes())
     return told
 
 
@@ -71,12 +74,18 @@ def kernels() -> dict[str, str]:
 
 
 def is_same_arithmetic(told: Mapping[str, Any]) -> bool:
-    """Whether the first version would get the same bits here as where it was recorded."""
+    """Whether the older version would get the same bits here as where it was recorded."""
     return all(told[name] == value for name, value in kernels().items())
 
 
-def test_kept_run_of_the_first_version_goes_on_bit_for_bit(tmp_path: Path) -> None:
-    run, told = kept_run(tmp_path), recorded()
+def test_a_run_of_each_older_number_is_kept() -> None:
+    kept = {path.name for path in FIXTURES.glob("rules_*")}
+    assert kept == {f"rules_{number}" for number in RULES if number < NEWEST_RULES}
+
+
+@each_kept
+def test_kept_run_of_an_older_version_goes_on_bit_for_bit(kept: str, tmp_path: Path) -> None:
+    run, told = kept_run(kept, tmp_path), recorded(kept)
     assert train_here(run, until=16) is Exit.FINISHED
     records = [record for record in strict_json(run.loss) if record["step"] > 8]
     if is_same_arithmetic(told):
@@ -89,19 +98,23 @@ def test_kept_run_of_the_first_version_goes_on_bit_for_bit(tmp_path: Path) -> No
             assert record[name] == pytest.approx(before[name], rel=1e-5)
 
 
-def test_kept_run_is_audited_on_the_rows_that_were_held_out_before(tmp_path: Path) -> None:
-    run, told = kept_run(tmp_path), recorded()["audit"]
+@each_kept
+def test_kept_run_is_audited_on_the_rows_that_were_held_out_before(
+    kept: str, tmp_path: Path
+) -> None:
+    run, told = kept_run(kept, tmp_path), recorded(kept)["audit"]
     train_here(run, until=16)
     (record,) = [record for record in strict_json(run.samples) if record["step"] == 16]
     assert record["val_rows"].keys() == told["val_rows"].keys()
     assert record["val_loss"] == pytest.approx(told["val_loss"], rel=1e-5)
 
 
+@each_kept
 @pytest.mark.parametrize("lost", ["tokens", "tokens and tokenizer"])
 def test_kept_run_makes_lost_tokens_and_tokenizer_again_byte_for_byte(
-    tmp_path: Path, lost: str
+    tmp_path: Path, kept: str, lost: str
 ) -> None:
-    run, told = kept_run(tmp_path), recorded()
+    run, told = kept_run(kept, tmp_path), recorded(kept)
     shutil.rmtree(run.tokens)
     if lost == "tokens and tokenizer":
         run.tokenizer.unlink()

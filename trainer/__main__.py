@@ -4,4 +4,5 @@ import sys
 
 from trainer.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":  # processes that encode text import this module, too
+    sys.exit(main())

@@ -252,6 +252,8 @@ def _tell_text(feed: Feed, reporter: Reporter) -> None:
             reporter.alarm(text_alarm(name), f"{drift.altered}; {GOES_ON_PREPARED}")
         if drift.added:
             reporter.note(f"source {name}: {drift.added}; new text comes in by a pivot")
+        if source.left_out:
+            reporter.note(f"source {name}: left out: {source.left_out}")
         if source.replaced:
             reporter.note(f"source {name}: prepared anew: {source.replaced}")
         if drift.files and drift.files.unreadable:

@@ -10,6 +10,11 @@ from types import FrameType
 from trainer.rundir.outcomes import Exit
 
 
+def leave_interrupts_to_parent() -> None:
+    """For a process that works for another one: Ctrl-C reaches both, and only one decides."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 class StopRequested(Exception):  # noqa: N818 - a wish of the operator, no error
     """Raised at a safe point while loading: nothing was trained yet, there is nothing to save."""
 

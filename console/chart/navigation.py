@@ -160,13 +160,13 @@ def known_tracks(data: ChartData) -> tuple[Track, ...]:
         Track.LOSS: True,
         Track.VAL_LOSS: bool(data.points.get(Track.VAL_LOSS)),
         Track.SCORE: bool(data.points.get(Track.SCORE)),
-        Track.GRAD_NORM: bool(np.isfinite(view.grad_norm).any()),
-        Track.LR: bool(np.isfinite(view.lr).any()),
         Track.RATE: bool(((view.tokens > 0) & (view.ms > 0)).any()),
         Track.LOSS_BY_ARM: has_arms,
         Track.REWARD: has_arms and bool(np.isfinite(view.reward).any()),
         Track.SHARE: has_arms,
     }
+    plain = (track for track in Track if track.kind.is_plain)
+    told |= {track: bool(np.isfinite(view.column(track)).any()) for track in plain}
     return tuple(track for track in Track if told[track])
 
 

@@ -18,7 +18,6 @@ from console.chart.series import Values
 from console.chart.step_marks import Mark, MarkKind
 from console.chart.track import Track
 from console.chart.tracks import Curve
-from console.chart.value_text import value_text
 
 _ROWS_A_TICK = 3
 _FENCE = 2.25
@@ -28,7 +27,6 @@ _LEFT_OUT = 2.0
 _FEW = 20
 """So few values are all shown."""
 _LETTER_EVERY = 16
-_WITH_OUTLIERS = (Track.LOSS, Track.VAL_LOSS, Track.GRAD_NORM, Track.RATE, Track.LOSS_BY_ARM)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -56,7 +54,7 @@ def fit_panel(track: Track, curves: Sequence[Curve], scale: Scale, rows: int) ->
     if not len(values):
         return Panel(track=track, curves=curves, axis=fit_axis(Scale.LINEAR, 0.0, 0.0), rows=rows)
     low, high = float(values.min()), float(values.max())
-    if track in _WITH_OUTLIERS:
+    if track.kind.has_outliers:
         # The smoothed curve says where the middle is, not how far the values usually reach.
         raw = _ends([curve for curve in curves if curve.ink is not Ink.SMOOTH])
         least, most = _fences(raw if len(raw) else values, is_log=scale is Scale.LOG and low > 0)
@@ -197,4 +195,4 @@ def _head_texts(panel: Panel, glyphs: Glyphs) -> list[tuple[str, Ink]]:
 
 
 def _said(track: Track, curve: Curve, glyphs: Glyphs) -> str:
-    return f"{printable(curve.name, glyphs)} {printable(value_text(track, curve.value), glyphs)}"
+    return f"{printable(curve.name, glyphs)} {printable(track.text(curve.value), glyphs)}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from console.chart.track import Track
 
 Steps = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
@@ -47,9 +49,16 @@ class SeriesView:
     phase: Codes
     arms: tuple[str, ...] = ()
     """Foreign text, in the order in which the arms were first drawn."""
+    drawn: Mapping[str, Figures] = field(default_factory=dict)
+    """Columns that only their tracks read, by name."""
 
     def __len__(self) -> int:
         return len(self.step)
+
+    def column(self, name: str) -> _Column:
+        """The array of a name of `COLUMNS`."""
+        found: _Column = self.drawn[name] if name in self.drawn else getattr(self, name)
+        return found
 
     def at(self, step: int) -> int | None:
         """The index of a step's record, `None` if there is none. O(log n)."""
@@ -71,9 +80,14 @@ class SeriesView:
 COLUMNS: Mapping[str, type[np.generic]] = {
     **dict.fromkeys(("loss", "ema", "t"), np.float64),
     **dict.fromkeys(("lr", "grad_norm", "reward", "tokens", "ms"), np.float32),
+    **{track.value: np.float32 for track in Track if track.kind.is_plain},
     **dict.fromkeys(("arm", "attempt", "phase"), np.int32),
 }
-"""The arrays of a view beside `step`, by name, each with the type of its elements."""
+"""The arrays of a view beside `step`, by name, each with the type of its elements: a record's
+field of that name.
+"""
+DRAWN = tuple(COLUMNS.keys() - {field.name for field in fields(SeriesView)})
+"""Those of a view's `drawn`."""
 
 
 class Series:
@@ -100,7 +114,8 @@ class Series:
             shown = {name: array[: self._size] for name, array in arrays.items()}
             for array in shown.values():
                 array.flags.writeable = False
-            self._view = SeriesView(arms=tuple(self._codes), **shown)
+            drawn = {name: shown.pop(name) for name in DRAWN}
+            self._view = SeriesView(arms=tuple(self._codes), drawn=drawn, **shown)
         return self._view
 
     def codes_of(self, arms: Sequence[str]) -> Codes:

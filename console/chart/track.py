@@ -1,17 +1,56 @@
-"""The names of what can be drawn over the steps."""
+"""What can be drawn over the steps: a row a track, and what is particular to each."""
 
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
+
+from console import formatting
+from console.chart.value_text import loss_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """How a track is drawn and read."""
+
+    text: Callable[[float], str] = loss_text
+    """Of a value that is known."""
+    is_plain: bool = False
+    """The history's column of its name, a figure of each step's record, as it is."""
+    is_like_loss: bool = False
+    """On the axis that the operator chose; the others have a linear one."""
+    has_outliers: bool = False
+    """Its axis leaves out what lies far from the usual."""
+
+
+_LOSS = Kind(is_like_loss=True, has_outliers=True)
+_OTHER = Kind()
 
 
 class Track(StrEnum):
     """In the order in which the key goes through them."""
 
-    LOSS = "loss"
-    VAL_LOSS = "val_loss"
-    SCORE = "score"
-    GRAD_NORM = "grad_norm"
-    LR = "lr"
-    RATE = "tokens/s"
-    LOSS_BY_ARM = "loss by arm"
+    LOSS = "loss", _LOSS
+    VAL_LOSS = "val_loss", _LOSS
+    SCORE = "score", Kind(text=formatting.score)
+    GRAD_NORM = "grad_norm", Kind(is_plain=True, is_like_loss=True, has_outliers=True)
+    LR = "lr", Kind(is_plain=True, text=formatting.learning_rate)
+    RATE = "tokens/s", Kind(text=lambda value: formatting.number(value, 0), has_outliers=True)
+    LOSS_BY_ARM = "loss by arm", _LOSS
     REWARD = "reward by arm"
-    SHARE = "share by arm"
+    SHARE = "share by arm", Kind(text=lambda value: f"{value * 100:.0f} %")
+
+    kind: Kind
+
+    def __new__(cls, name: str, kind: Kind = _OTHER) -> Track:
+        """A name with its kind."""
+        track = str.__new__(cls, name)
+        track._value_, track.kind = name, kind
+        return track
+
+    def text(self, value: float) -> str:
+        """A value; `–` is for what is unknown, where that isn't what NaN says of a loss."""
+        is_unknown = math.isnan(value) and self is not Track.LOSS
+        return formatting.UNKNOWN if is_unknown else self.kind.text(value)

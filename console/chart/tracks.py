@@ -62,10 +62,7 @@ class Source:
 
 def scale_of(track: Track, look: Look) -> Scale:
     """Losses and norms are looked at as the operator wants; the others have a linear axis."""
-    return look.scale if track in _LIKE_LOSS else Scale.LINEAR
-
-
-_LIKE_LOSS = (Track.LOSS, Track.VAL_LOSS, Track.GRAD_NORM, Track.LOSS_BY_ARM)
+    return look.scale if track.kind.is_like_loss else Scale.LINEAR
 
 
 def curves_of(track: Track, source: Source) -> list[Curve]:
@@ -90,10 +87,6 @@ def _curves(track: Track, source: Source, above: float) -> Iterator[Curve]:
             points = source.data.points.get(track, ())
             for number, each in enumerate(points):
                 yield _sparse(each, source, number if len(points) > 1 else None)
-        case Track.GRAD_NORM:
-            yield _plain(track, view.grad_norm, source, above)
-        case Track.LR:
-            yield _plain(track, view.lr, source, above)
         case Track.RATE:
             rates = source.kept.of(view, track, _tokens_per_second)
             yield _plain(track, rates, source, above)
@@ -103,6 +96,8 @@ def _curves(track: Track, source: Source, above: float) -> Iterator[Curve]:
             yield from _by_arm(track, view.loss, source)
         case Track.SHARE:
             yield from _shares(source)
+        case _ if track.kind.is_plain:
+            yield _plain(track, view.column(track), source, above)
 
 
 def _loss(source: Source, above: float) -> Iterator[Curve]:

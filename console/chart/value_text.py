@@ -1,11 +1,8 @@
-"""Figures as the chart writes them."""
+"""Losses as the chart writes them."""
 
 from __future__ import annotations
 
 import math
-
-from console import formatting
-from console.chart.track import Track
 
 
 def loss_text(value: float) -> str:
@@ -13,20 +10,3 @@ def loss_text(value: float) -> str:
     if math.isnan(value):
         return "NaN"
     return f"{value:.4f}" if 0.001 <= abs(value) < 10_000 or value == 0 else f"{value:.3e}"
-
-
-def value_text(track: Track, value: float) -> str:
-    """A value of a track; `–` is for what is unknown, where that isn't what NaN says of a loss."""
-    if math.isnan(value) and track is not Track.LOSS:
-        return "–"
-    match track:
-        case Track.SCORE:
-            return formatting.score(value)
-        case Track.LR:
-            return formatting.learning_rate(value)
-        case Track.RATE:
-            return formatting.number(value, 0)
-        case Track.SHARE:
-            return f"{value * 100:.0f} %"
-        case _:
-            return loss_text(value)

@@ -52,7 +52,13 @@ class Attendance:
         series = self._follower.series.view()
         with self._lock:
             remembered = self._remember(view, series)
-            return Glance(view, series, alarms=remembered.alarms, away=self._away)
+            return Glance(
+                view,
+                series,
+                alarms=remembered.alarms,
+                away=self._away,
+                sources=self._follower.sources,
+            )
 
     def look_at_machine(self) -> Machine:
         """The machine's load at this moment."""
@@ -73,15 +79,18 @@ class Attendance:
                 self._keep()
 
     def _remember(self, view: RunView, series: SeriesView) -> Remembered:
-        if not view.is_complete or view.is_lost:
+        if not (view.is_complete and view.is_judged) or view.is_lost:
             return self._remembered or Remembered()
         now = self._clock.wall()
         is_first = self._remembered is None
         known = self._remembered or self._recall(view, series)
+        alarms = after_look(
+            known.alarms, view.alarms, step=view.step, now=now, began=view.judged_alarms
+        )
+        known = replace(known, alarms=alarms)
         if not is_first and self._before is not None:
             known = self._tell_of_before(self._before, known, view, now)
-        alarms = after_look(known.alarms, view.alarms, step=view.step, now=now)
-        self._remembered = replace(known, seen=seen(view, now), alarms=alarms)
+        self._remembered = replace(known, seen=seen(view, now))
         if self._clock.monotonic() - self._kept_at >= _KEEP_SECONDS:
             self._keep()
         return self._remembered

@@ -24,13 +24,17 @@ from console.view.checkpoint_rows import CheckpointBook
 from console.view.disk_forecast import Room
 from console.view.events import EventBook
 from console.view.fork_marks import ForkBook
+from console.view.health_book import HealthBook
 from console.view.log_tail import LogTail
 from console.view.loss_history import History
 from console.view.machine import Machine
 from console.view.next_start import NextStartBook
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.view.pivots import PivotBook
-from console.view.run_view import MOVED, UNREADABLE, Event, Mark, RunView, Severity, Status
+from console.view.run_view import MOVED, UNREADABLE, Mark, RunView, Severity, Status
+from console.view.source_book import SourceBook
+from console.view.sources import SourceFacts
+from console.view.thinning_book import ThinningBook
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import process_start_time
@@ -41,6 +45,8 @@ from trainer.rundir.state import ENDED, Save, State, read_state
 
 _LOOK_SECONDS = 0.1
 """A look at a long history ends after this, with a view of what was read so far."""
+_SHORT_RECORDS = 20_000
+"""A history of this length is judged within 20 ms: before it is shown. A longer one after that."""
 _LIST_SECONDS = 1.0
 """How often the directory is listed for checkpoints if nothing says that there is a new one."""
 
@@ -78,6 +84,8 @@ class Follower:
         self._history_version = 0
         self._damaged_lines = 0
         self._is_complete = False
+        """Whether the last look reached the history's end."""
+        self._is_look_due = True
         self._is_history_shown = False
         """Whether a view was made of the whole of it."""
         self._pace = UNKNOWN_PACE
@@ -85,11 +93,14 @@ class Follower:
         self._checkpoints = CheckpointBook(run)
         self._listed_at = -_LIST_SECONDS
         self._joined_save: Save | None = None
+        self._thinning = ThinningBook(run)
         self._log = LogTail(run.log)
         self._pivots = PivotBook(run)
         self._forks = ForkBook(run)
         self._events = EventBook(run)
+        self._health = HealthBook()
         self._next_start = NextStartBook(run)
+        self._sources = SourceBook(run)
         self._idle = IdleWatch()
         self._machine = MachineWatch()
         self._tenant = Tenant()
@@ -105,16 +116,22 @@ class Follower:
         return self._history.series
 
     @property
+    def sources(self) -> SourceFacts:
+        """What the last look knew of the sources."""
+        return self._sources.facts
+
+    @property
     def is_complete(self) -> bool:
-        """Whether the last look reached the history's end, or failed: no reason for one at once."""
-        return self._is_complete
+        """Whether the last look knew all, or failed: no reason for one at once."""
+        return not self._is_look_due
 
     def look(self) -> RunView:
         """The run as it is now; equal to the last view if nothing changed.
 
         A long history is read in parts: look again at once while it is not complete.
         """
-        self._is_complete = True  # a look that fails is not tried again at once
+        # A look that fails is not tried again at once.
+        self._is_complete, self._is_look_due = True, False
         if lost := self._operations.lost:
             return self._lost_view(lost)
         # The lock before the state: a trainer that ends in between has told its end by then.
@@ -125,7 +142,9 @@ class Follower:
         self._list_checkpoints(settings, state)
         self._pivots.look()
         self._read_history()  # after the checkpoints: a child may be at it still
+        self._plan_thinning(settings, state)
         self._look_ahead()
+        self._look_at_sources(settings, state)
         facts = self._with_idle_time(self._facts(presence, settings, state))
         notes = (self.opening_note, self.watching_note, self._pivots.warning)
         view = reduce(replace(facts, notes=self._notes(*notes, *self._next_start.notes)))
@@ -133,6 +152,7 @@ class Follower:
         memory = state.memory if state is not None and facts.is_state_current else None
         peak = memory.peak_bytes or None if memory is not None else None
         self._tenant = Tenant(presence=presence, told_peak_bytes=peak, room=view.room)
+        self._is_look_due = not (self._is_complete and view.is_judged)
         return self._last
 
     def look_at_machine(self) -> Machine:
@@ -149,7 +169,6 @@ class Follower:
 
     def _lost_view(self, lost: str) -> RunView:
         """What was known last of the directory; what is under its name now is not read."""
-        self._is_complete = True
         word = MOVED if self._operations.is_moved else UNREADABLE
         status = Status(word=word, detail=lost, severity=Severity.BAD)
         last = self._last or RunView(
@@ -166,6 +185,7 @@ class Follower:
             room=Room(),
             full_in_seconds=None,
             alarms=(),
+            judged_alarms={},
             notes=(),
         )
 
@@ -217,7 +237,21 @@ class Follower:
             n_params = None if settings is None or is_foreign else settings.model.n_params
             is_changed, self._listed_at = self._checkpoints.look(n_params), now
         if is_changed or has_new_audits or has_saved:
-            self._checkpoints.join(self._audits.by_checkpoint, save)
+            self._checkpoints.join(self._audits.by_checkpoint, save, self._thinning)
+
+    def _plan_thinning(self, settings: Settings | None, state: State | None) -> None:
+        if not self._is_complete:
+            return  # which steps weren't finite is not known yet
+        is_changed = self._thinning.look(
+            self._clock.monotonic(),
+            inventory=self._checkpoints.inventory,
+            audits=self._audits.all,
+            nonfinite_steps=self._history.nonfinite_steps,
+            settings=settings,
+        )
+        if is_changed:
+            save = state.last_save if state is not None else None
+            self._checkpoints.join(self._audits.by_checkpoint, save, self._thinning)
 
     def _look_ahead(self) -> None:
         if not self._is_complete:
@@ -229,6 +263,13 @@ class Follower:
             is_foreign=bool(self._operations.command),
         )
 
+    def _look_at_sources(self, settings: Settings | None, state: State | None) -> None:
+        if not self._is_complete:
+            return
+        is_foreign = bool(self._operations.command or (settings and settings.trainer.command))
+        series, audits = self.series.view(), self._audits.all
+        self._sources.look(series, audits, settings, state, is_foreign=is_foreign)
+
     def _facts(self, presence: Presence, settings: Settings | None, state: State | None) -> Facts:
         history = self._history
         launched = self._operations.launched
@@ -236,6 +277,7 @@ class Follower:
         is_current = is_state_current(state, presence, launched.pid if launched else None)
         free_bytes, free_inodes = _free(self.run)
         marks = self._forks.join(self._pivots.label(history.marks))
+        self._look_at_whole(marks, settings)
         facts = Facts(
             run=self.run,
             presence=presence,
@@ -253,13 +295,16 @@ class Follower:
             attempt=history.attempt,
             phase=history.phase,
             marks=marks,
-            events=self._look_for_events(marks, settings),
+            events=self._events.events,
+            health=self._health.health,
+            judged_alarms=self._health.alarms,
             pace=self._pace,
             audits=self._audits.all,
             phase_audits=self._audits.current_phase,
             checkpoints=self._checkpoints.rows,
             checkpoint_bytes=self._checkpoints.total_bytes,
             skipped=self._checkpoints.skipped,
+            pins_problem=self._thinning.problem,
             refusals=self._next_start.refusals,
             free_bytes=free_bytes,
             free_inodes=free_inodes,
@@ -269,14 +314,16 @@ class Follower:
         )
         return replace(facts, shown=history.point_at(step_of_run(facts)))
 
-    def _look_for_events(
-        self, marks: tuple[Mark, ...], settings: Settings | None
-    ) -> tuple[Event, ...]:
-        """From the second look at a whole history on: a long log is read once that is shown."""
+    def _look_at_whole(self, marks: tuple[Mark, ...], settings: Settings | None) -> None:
+        """Events and health; of a long history from the second look on, once it is shown."""
         is_shown, self._is_history_shown = self._is_history_shown, self._is_complete
-        if not (is_shown and self._is_complete):
-            return self._events.events
-        return self._events.look(self.series.view(), marks, self._audits.all, settings)
+        if not self._is_complete:
+            return
+        series, audits = self.series.view(), self._audits.all
+        if is_shown:
+            self._events.look(series, marks, audits, settings)
+        if is_shown or len(series) <= _SHORT_RECORDS:
+            self._health.look(self._clock.monotonic(), series, audits, settings, marks)
 
     def _with_idle_time(self, facts: Facts) -> Facts:
         """A foreign machine's times say nothing by this clock: from there, two looks count."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from console import formatting
 from console.fork.branch_rows import BranchRow, branch_rows
+from console.fork.family import Kin, family_of
 from console.fork.grown import Grown
 from console.fork.memory_need import MemoryNeed, memory_needs
 from console.operations.operations import Operations
@@ -103,6 +104,10 @@ class Branches:
         self._require_there()
         return branch_rows(self.run, grown)
 
+    def family(self) -> tuple[Kin, ...]:
+        """The runs that it came from, its pivots and forks."""
+        return family_of(self.run)
+
     def memory_needs(self) -> tuple[MemoryNeed, ...]:
         """What a branch's trainer needs of the memory; raises `SettingsError` or `OSError`."""
         self._require_there()
@@ -112,9 +117,9 @@ class Branches:
         """Ask the trainer of a branch to save and end."""
         return Operations(RunDirectory(path)).stop()
 
-    def open(self, path: Path) -> str:
+    async def open(self, path: Path) -> str:
         """Show a branch in a console of its own in this terminal; why it could not begin."""
-        return run_console(RunDirectory(path))
+        return await run_console(RunDirectory(path))
 
     def grow(self, asked: Asked) -> Iterator[tuple[Grown, ...]]:
         """Make the branches and train them; tells how far all of them are.

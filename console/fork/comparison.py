@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from console.fork.paired_rows import Paired, pair, verdict
+from console.view.audits import audit_of
 from trainer.rundir.config.run_toml import flat_settings, load_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.records.all_audits import all_audits
@@ -30,6 +31,15 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedSample:
+    """What a run wrote behind a prompt that all have."""
+
+    prompt: str
+    text: str
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """One run of a comparison, at the steps that all have."""
 
@@ -42,7 +52,11 @@ class Column:
     val_loss: float | None
     """Over the held-out rows that all share."""
     text: str
-    """The sample."""
+    """The first sample: the one that is scored above."""
+    samples: tuple[SharedSample, ...]
+    """One of each prompt that all have, in the same order in all; the first's own first."""
+    mean_score: float | None
+    """Of these samples."""
     against_first: Paired | None
     """None for the first run."""
     verdict: str
@@ -89,8 +103,9 @@ def compare(sides: Sequence[Side]) -> Comparison:
     rows = [_rows(side, audited_step) for side in sides]
     shared = set.intersection(*(set(of_side) for of_side in rows))
     differences = _differences(sides)
+    samples = shared_samples([side.audits.get(audited_step or -1, {}) for side in sides])
     columns = []
-    for side, of_side in zip(sides, rows, strict=True):
+    for side, of_side, its_samples in zip(sides, rows, samples, strict=True):
         is_first = side is sides[0]
         paired = None if is_first else pair(_only(rows[0], shared), _only(of_side, shared))
         audit = side.audits.get(audited_step or -1, {})
@@ -102,6 +117,8 @@ def compare(sides: Sequence[Side]) -> Comparison:
                 score=number(audit, "score"),
                 val_loss=statistics.fmean(of_side[r] for r in shared) if shared else None,
                 text=words(audit, "text"),
+                samples=its_samples,
+                mean_score=_mean_score(its_samples),
                 against_first=paired,
                 verdict="" if is_first else verdict(sides[0].name, side.name, paired),
             )
@@ -115,6 +132,26 @@ def compare(sides: Sequence[Side]) -> Comparison:
         differences=differences,
         remarks=_remarks(differences, audited_step, parted_after, rows, shared),
     )
+
+
+def shared_samples(audits: Sequence[Record]) -> list[tuple[SharedSample, ...]]:
+    """Of each audit the samples behind those prompts that all have, in the first one's order."""
+    of_all = [_samples_by_prompt(audit) for audit in audits]
+    prompts = [prompt for prompt in of_all[0] if all(prompt in of_one for of_one in of_all)]
+    return [tuple(of_one[prompt] for prompt in prompts) for of_one in of_all]
+
+
+def _samples_by_prompt(record: Record) -> dict[str, SharedSample]:
+    audit = audit_of(record)
+    return {
+        sample.prompt: SharedSample(prompt=sample.prompt, text=sample.text, score=sample.score)
+        for sample in (audit.samples if audit else ())
+    }
+
+
+def _mean_score(samples: Sequence[SharedSample]) -> float | None:
+    scores = [sample.score for sample in samples if sample.score is not None]
+    return statistics.fmean(scores) if scores and len(scores) == len(samples) else None
 
 
 def _parted_after(histories: Sequence[Mapping[int, Record]], last_step: int) -> int:

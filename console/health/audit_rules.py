@@ -13,7 +13,7 @@ from console.health.findings import Judged, Rule, change_of, risen
 from console.health.levels import without_jumps
 from console.health.losses import common_loss
 from console.health.medians import median
-from console.health.pooled import Pool
+from console.health.pooled import FEWEST_BINS, Pool
 from console.health.record_curves import measured
 from console.health.verdict import Reason
 
@@ -26,6 +26,7 @@ _FOLLOWS = 0.2
 _LEARNS = 0.02
 """Nats that the training loss falls at least where what is learned is learned by heart."""
 GAP = "train–val gap"
+_NOTHING_TOLD: Values = np.empty(0)
 
 
 def score(evidence: Evidence) -> Reason | None:
@@ -74,23 +75,43 @@ def _val_loss(evidence: Evidence, name: str, values: Floats) -> Reason | None:
 
 
 def _gap(evidence: Evidence, loss: Curve, pool: Pool) -> Reason | None:
-    """A gap that opens while val_loss doesn't follow the training loss down."""
-    curve, common = audited(evidence, evidence.val_loss), common_loss(loss, pool)
-    if common is None or not len(curve):
+    """Between what the arms have in common and val_loss."""
+    common = common_loss(loss, pool)
+    held = audited(evidence, evidence.val_loss)
+    return None if common is None else _opened(GAP, evidence.pivots, loss, common, held)
+
+
+def memorised(evidence: Evidence, pool: Pool) -> Iterator[tuple[str, Reason]]:
+    """Sources that are learned by heart: their own loss falls away from their own val_loss."""
+    for name, loss in pool.arms.items():
+        held = audited(evidence, evidence.val_losses.get(name, _NOTHING_TOLD))
+        if len(loss) >= FEWEST_BINS:
+            found = _opened(f"{GAP} of {name}", evidence.pivots, loss, loss.value, held)
+            if found is not None and found.kind == "memorising":
+                yield name, found
+
+
+def _opened(
+    name: str, pivots: tuple[int, ...], loss: Curve, level: Values, curve: Curve
+) -> Reason | None:
+    """A gap that opens while val_loss doesn't follow the training loss down; `level` is on the
+    bins of `loss`.
+    """
+    if not len(curve):
         return None
-    even = without_jumps(loss.middle, common, evidence.pivots, effect=_GAP.effect)
-    val = without_jumps(curve.middle, curve.value, evidence.pivots, effect=_VAL_LOSS.effect)
+    even = without_jumps(loss.middle, level, pivots, effect=_GAP.effect)
+    val = without_jumps(curve.middle, curve.value, pivots, effect=_VAL_LOSS.effect)
     if not len(even) or not len(val):
         return None
     train = np.interp(curve.middle, loss.middle[: len(even)], even)[: len(val)]
     series = Judged(
-        name=GAP,
+        name=name,
         first=curve.first,
         middle=curve.middle,
         values=val - train,
-        shown=val - train + (curve.value[len(val) - 1] - val[-1]) - (common[-1] - even[-1]),
+        shown=val - train + (curve.value[len(val) - 1] - val[-1]) - (level[-1] - even[-1]),
     )
-    found = risen(_GAP, series, change_of(GAP))
+    found = risen(_GAP, series, change_of(name))
     if found is None:
         return None
     since, opened = int(np.searchsorted(curve.first, found.since_step)), found.now - found.past

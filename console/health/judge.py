@@ -6,11 +6,12 @@ random number: the same record has the same verdict, however it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from console.health.audit_rules import GAP, audited, held_out, score
+from console.health.audit_rules import GAP, audited, held_out, memorised, score
 from console.health.evidence import Evidence, Floats, Integers, Values
 from console.health.losses import divergence, nothing_learned, plateau, sources
 from console.health.pace_rules import clipping, step_time
@@ -40,6 +41,16 @@ _SLACK = 0.04
 """Share of the run by which the beginning of a consequence may seem to lie too early, a rank."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bulk:
+    """All but what the newest records alone tell; the same while `key` is."""
+
+    key: object
+    reasons: list[Reason]
+    memorised: Mapping[str, Reason]
+    lines: tuple[SeriesLine, ...]
+
+
 def judge(evidence: Evidence) -> Health:
     """The verdict from scratch."""
     return Judge().judge(evidence)
@@ -51,7 +62,7 @@ class Judge:
     def __init__(self) -> None:
         self._evidence: Evidence | None = None
         self._curves: RecordCurves | None = None
-        self._bulk: tuple[object, list[Reason], tuple[SeriesLine, ...]] | None = None
+        self._bulk: _Bulk | None = None
 
     def judge(self, evidence: Evidence) -> Health:
         """`evidence` is all of the run; what is as it was the last time is not read again."""
@@ -60,14 +71,14 @@ class Judge:
         with np.errstate(all="ignore"):
             curves = self._grown(evidence)
             key = (curves.bins(), evidence.pivots, _told_by_audits(evidence))
-            if self._bulk is None or self._bulk[0] != key:
-                reasons = list(_reasons(evidence, curves))
-                self._bulk = (key, reasons, series_lines(evidence, curves, reasons))
-            _, reasons, lines = self._bulk
+            if self._bulk is None or self._bulk.key != key:
+                self._bulk = _bulk_of(evidence, curves, key)
+            reasons, lines = self._bulk.reasons, self._bulk.lines
             newest = list(_newest(evidence, reasons))
             if newest:
                 lines = series_lines(evidence, curves, [*reasons, *newest])
-            return _health(evidence, [*reasons, *newest], lines)
+            health = _health(evidence, [*reasons, *newest], lines)
+            return replace(health, memorised=self._bulk.memorised)
 
     def _grown(self, evidence: Evidence) -> RecordCurves:
         known, curves = self._evidence, self._curves
@@ -106,9 +117,20 @@ def _told_by_audits(evidence: Evidence) -> tuple[object, ...]:
     return (*(column.tobytes() for column in columns), *by_source)
 
 
-def _reasons(evidence: Evidence, curves: RecordCurves) -> Iterator[Reason]:
-    """All but what the newest records alone tell."""
-    loss, pool = curves.loss, Pool(curves.loss.middle, curves.arms, evidence.pivots)
+def _bulk_of(evidence: Evidence, curves: RecordCurves, key: object) -> _Bulk:
+    pool = Pool(curves.loss.middle, curves.arms, evidence.pivots)
+    reasons = list(_reasons(evidence, curves, pool))
+    has_audits = len(evidence.audit_step) >= FEWEST_AUDITS
+    return _Bulk(
+        key=key,
+        reasons=reasons,
+        memorised=dict(memorised(evidence, pool)) if has_audits else {},
+        lines=series_lines(evidence, curves, reasons),
+    )
+
+
+def _reasons(evidence: Evidence, curves: RecordCurves, pool: Pool) -> Iterator[Reason]:
+    loss = curves.loss
     if len(loss) * loss.width >= FEWEST_RECORDS // 2:
         nothing = nothing_learned(loss, pool, _first_losses(evidence))
         ill = {} if nothing else dict(sources(pool))

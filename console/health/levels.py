@@ -12,7 +12,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from console.health.evidence import Values
 from console.health.medians import median, medians
 
-FEW_BINS = 8
 _WINDOWS = (4, 8, 16)
 """Bins in what counts as now, shortest first."""
 _MAD_TO_SIGMA = 1.4826

@@ -41,21 +41,26 @@ def onset(middle: Values, values: Values, found: Rise, *, may_fall: bool = True)
 
 
 def _begin(x: Values, y: Values, *, may_fall: bool) -> int:
-    begins, ramps = _ramps(len(y))
-    gains, _ = _gains(y, ramps, np.ones((1, len(y))))
-    if may_fall:
-        line_gains, slopes = _gains(y, ramps, np.stack([np.ones(len(y)), x]))
-        line_gains += _explained(y, x)
-        gains = np.where(slopes <= 0, np.maximum(line_gains, gains), gains)
-    return int(begins[int(np.argmax(gains))])
+    flat, line = np.ones((1, len(y))), np.stack([np.ones(len(y)), x])
+    explained = _explained(y, x) if may_fall else 0.0
+    found, most = 0, -np.inf
+    for length in _RAMPS:  # all at once would take some 20 MB
+        begins, ramps = _ramps(len(y), length)
+        gains, _ = _gains(y, ramps, flat)
+        if may_fall:
+            line_gains, slopes = _gains(y, ramps, line)
+            gains = np.where(slopes <= 0, np.maximum(line_gains + explained, gains), gains)
+        at = int(np.argmax(gains))
+        if gains[at] > most:
+            found, most = int(begins[at]), float(gains[at])
+    return found
 
 
-def _ramps(n_bins: int) -> tuple[Values, Values]:
-    """Beginnings (r,) and shapes (r, n_bins) of all rises that are tried."""
+def _ramps(n_bins: int, share: float) -> tuple[Values, Values]:
+    """Beginnings (r,) and shapes (r, n_bins) of rises as long as this share of what follows."""
     at = np.arange(n_bins, dtype=np.float64)
-    begins = np.arange(2, n_bins - 1, dtype=np.float64)
-    begin = np.tile(begins, len(_RAMPS))
-    length = np.repeat(_RAMPS, len(begins)) * (n_bins - begin)
+    begin = np.arange(2, n_bins - 1, dtype=np.float64)
+    length = share * (n_bins - begin)
     shape = (at[None, :] - begin[:, None] + 1) / np.maximum(length[:, None], 1.0)
     return begin, np.clip(shape, 0.0, 1.0)
 
@@ -66,9 +71,9 @@ def _gains(y: Values, ramps: Values, base: Values) -> tuple[Values, Values]:
     """
     basis, mixing = np.linalg.qr(base.T)
     left_y, ramps_in = y - basis @ (basis.T @ y), ramps @ basis
-    left = ramps - ramps_in @ basis.T
-    power = np.maximum((left * left).sum(axis=1), 1e-12)
-    along = left @ left_y
+    power = np.einsum("rb,rb->r", ramps, ramps) - (ramps_in * ramps_in).sum(axis=1)
+    power = np.maximum(power, 1e-12)  # of what of a ramp lies beside the base
+    along = ramps @ left_y
     height = along / power
     slope = ((basis.T @ y)[-1] - height * ramps_in[:, -1]) / (mixing[-1, -1] or 1.0)
     return np.where(along > 0, along * height, 0.0), slope

@@ -1,6 +1,7 @@
 """What the judge says of a run: a verdict, its reasons, and a line for each series."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from console import formatting
@@ -39,10 +40,17 @@ class Reason:
 
     is_apart: bool = True
     """Not a share of what the training loss does."""
+    since_t: float | None = None
+    """Wall clock, seconds, of that step, where who asked the judge has told it."""
 
     @property
     def certainty(self) -> Certainty:
         return "certain" if self.sigmas >= 10 else "likely"
+
+    def words(self, when: str = "") -> str:
+        """`since step ~120,000 (9 d 4 h): audit score 75 → 37`; `when` is that step's time."""
+        told = f" ({when})" if when else ""
+        return f"since step ~{formatting.about_steps(self.since_step)}{told}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +73,8 @@ class Health:
     verdict: Verdict
     reasons: tuple[Reason, ...] = ()
     lines: tuple[SeriesLine, ...] = ()
+    memorised: Mapping[str, Reason] = field(default_factory=dict)
+    """By source that is learned by heart, whether or not that makes the run ill."""
     why_unknown: str = ""
     """For a person: what there is too little of."""
 
@@ -72,8 +82,7 @@ class Health:
     def headline(self) -> str:
         """`healthy`, `since step ~120,000: audit score 75 → 37`, `unknown: 3 of 8 audits`."""
         if self.reasons:
-            first = self.reasons[0]
-            return f"since step ~{formatting.steps(first.since_step)}: {first.text}"
+            return self.reasons[0].words()
         return f"unknown: {self.why_unknown}" if self.verdict == "unknown" else "healthy"
 
     def as_json(self) -> dict[str, Any]:
@@ -83,12 +92,15 @@ class Health:
                 "kind": reason.kind,
                 "series": reason.series,
                 "since_step": reason.since_step,
+                "since_t": reason.since_t,
                 "text": reason.text,
                 "certainty": reason.certainty,
             }
             for reason in self.reasons
         ]
-        return {"verdict": self.verdict, "reasons": reasons}
+        unknown = self.why_unknown or None
+        return {"verdict": self.verdict, "reasons": reasons, "why_unknown": unknown}
 
 
 UNKNOWN = Health(verdict="unknown", why_unknown="nothing recorded")
+NOT_JUDGED = Health(verdict="unknown", why_unknown="not judged yet")

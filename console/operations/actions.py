@@ -16,14 +16,18 @@ class Place(Enum):
     PANES = "Panes"
     CHART = "Chart"
     SAMPLES = "Samples"
+    BANDIT = "Bandit"
     CHECKPOINTS = "Checkpoints"
     LOG = "Log"
     LINES = "Lines of text"
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
     PROMPT = "Go anywhere"
+    NOTE = "Note on a checkpoint"
     ALARMS = "Alarms"
     EVENTS = "Events"
+    HEALTH = "Health"
+    FAMILY = "Tree of the run"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -208,6 +212,14 @@ ACTIONS: tuple[Action, ...] = (
         ),
         Action("pane.log", "5", "choose(4)", "Log", "Go to the log pane", is_shown=False),
         Action(
+            "pane.health",
+            "h",
+            "health",
+            "Health",
+            "Whether it is healthy, and since when not",
+            is_shown=False,
+        ),
+        Action(
             "pane.events",
             "e",
             "events",
@@ -327,11 +339,23 @@ ACTIONS: tuple[Action, ...] = (
         Place.SAMPLES,
         Action("samples.older", "left", "older", "Older", "The sample before this"),
         Action("samples.newer", "right", "newer", "Newer", "The sample after this", is_shown=False),
-        Action("samples.newest", "F", "newest", "Newest", "Stay with the newest", is_shown=False),
+        Action(
+            "samples.newest",
+            "F,escape",
+            "newest",
+            "Newest",
+            "Stay with the newest",
+            is_shown=False,
+        ),
+        Action("samples.turn", "t", "turn", "Prompt", "The next prompt's sample to the left"),
         Action("samples.parts", "b", "toggle_parts", "Parts", "The scores' four parts, or scores"),
         Action("samples.search", "slash", "search", "Search", "Find a word, the newest first"),
         Action("samples.next", "n", "find(-1)", "Older match", "The match before", is_shown=False),
         Action("samples.before", "N", "find(1)", "Newer match", "The match after", is_shown=False),
+    ),
+    *_at(
+        Place.BANDIT,
+        Action("bandit.data", "b", "toggle_data", "Data", "The arms as sources of text, or back"),
     ),
     *_at(
         Place.CHECKPOINTS,
@@ -340,7 +364,7 @@ ACTIONS: tuple[Action, ...] = (
             "enter",
             "compare",
             "Compare",
-            "Show its audit beside the one before",
+            "Its audit beside the one before, or marked",
             why_not=_no_checkpoint,
             key_display="Enter",
         ),
@@ -367,6 +391,77 @@ ACTIONS: tuple[Action, ...] = (
             verb="thin",
             verb_help="show which checkpoints may go; with --yes, delete them",
         ),
+        Action(
+            "checkpoints.pin",
+            "P",
+            "pin",
+            "Pin",
+            "Keep it whatever thins; again: unpin",
+            changes_run=True,
+            why_not=_no_checkpoint,
+            verb="pin",
+            verb_help="keep a step's checkpoint whatever thins; without a step, print the pinned",
+        ),
+        Action(
+            "checkpoints.note",
+            "n",
+            "note",
+            "Note",
+            "Type a note on it, which pins it, too",
+            changes_run=True,
+            why_not=_no_checkpoint,
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.mark",
+            "space",
+            "mark",
+            "Mark",
+            "Enter, P, n and t are for the marked",
+            why_not=_no_checkpoint,
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.sort",
+            "s",
+            "sort",
+            "Sort",
+            "By score, val_loss, size, step in turn",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.filter",
+            "F",
+            "filter",
+            "Filter",
+            "Marked, pinned, going, staying, by cause",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.search",
+            "slash",
+            "search",
+            "Search",
+            "By first digits, 60000-62000, or a word",
+            key_display="/",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.tree",
+            "g",
+            "tree",
+            "Tree",
+            "The runs it came from, pivots, forks",
+            is_shown=False,
+        ),
+        Action(
+            "checkpoints.clear",
+            "escape",
+            "clear",
+            "Clear",
+            "Show all again; then take the marks away",
+            is_shown=False,
+        ),
         Action("checkpoints.up", "up,k", "move(-1)", "Up", "Newer", is_shown=False),
         Action("checkpoints.down", "down,j", "move(1)", "Down", "Older", is_shown=False),
         Action(
@@ -380,12 +475,8 @@ ACTIONS: tuple[Action, ...] = (
             "A screenful down",
             is_shown=False,
         ),
-        Action(
-            "checkpoints.home", "home,g", "move_to(0)", "Newest", "To the newest", is_shown=False
-        ),
-        Action(
-            "checkpoints.end", "end,G", "move_to(-1)", "Oldest", "To the oldest", is_shown=False
-        ),
+        Action("checkpoints.home", "home", "move_to(0)", "First", "To the first", is_shown=False),
+        Action("checkpoints.end", "end,G", "move_to(-1)", "Last", "To the last", is_shown=False),
     ),
     *_at(
         Place.LOG,
@@ -394,6 +485,23 @@ ACTIONS: tuple[Action, ...] = (
         Action("log.before", "N", "find(1)", "Newer match", "The match after", is_shown=False),
         Action("log.level", "L", "next_level", "Level", "All lines, warnings, or errors only"),
         Action("log.follow", "F", "follow", "Follow", "Back to the end, and stay there"),
+        Action(
+            "log.time",
+            "at",
+            "go_to_time",
+            "Time",
+            "To a time: -3h, 22:40, a date",
+            key_display="@",
+            is_shown=False,
+        ),
+        Action(
+            "log.wrap",
+            "w",
+            "toggle_wrap",
+            "Wrap",
+            "Long lines on several rows, or cut",
+            is_shown=False,
+        ),
         Action("log.left", "left", "shift(-1)", "Left", "Half a width left", is_shown=False),
         Action("log.right", "right", "shift(1)", "Right", "More of long lines", is_shown=False),
         Action(
@@ -404,7 +512,14 @@ ACTIONS: tuple[Action, ...] = (
             "Open $PAGER at this place",
             key_display="Enter",
         ),
-        Action("log.stop", "escape", "stop_reading", "Stop", "End a search", is_shown=False),
+        Action(
+            "log.stop",
+            "escape",
+            "stop_reading",
+            "Stop",
+            "End a search; else follow",
+            is_shown=False,
+        ),
     ),
     *_at(
         Place.LINES,
@@ -426,6 +541,7 @@ ACTIONS: tuple[Action, ...] = (
         Place.AUDITS,
         Action("compare.older", "left", "walk(-1)", "Older", "The pair before"),
         Action("compare.newer", "right", "walk(1)", "Newer", "The pair after"),
+        Action("compare.turn", "t", "turn", "Prompt", "The next prompt's samples"),
         Action("compare.close", "escape,q,enter", "dismiss", "Close", "Back"),
     ),
     *_at(
@@ -437,8 +553,12 @@ ACTIONS: tuple[Action, ...] = (
         Action("prompt.close", "escape", "dismiss", "Close", "Go nowhere"),
     ),
     *_at(
+        Place.NOTE,
+        Action("note.close", "escape", "dismiss", "Close", "Leave it as it is"),
+    ),
+    *_at(
         Place.ALARMS,
-        Action("alarms.go", "enter", "go", "Go", "To the step where it was raised"),
+        Action("alarms.go", "enter", "go", "Go", "To the step where it began, or was raised"),
         Action(
             "alarms.acknowledge",
             "a,space",
@@ -463,6 +583,17 @@ ACTIONS: tuple[Action, ...] = (
         Action("events.kind_before", "F", "filter(-1)", "Kind", "Only the kind before"),
         Action("events.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
         Action("events.close", "escape,q,e", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.HEALTH,
+        Action("health.go", "enter", "go", "Go", "Where it began, and its track on the chart"),
+        Action("health.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
+        Action("health.close", "escape,q,h", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.FAMILY,
+        Action("family.go", "enter", "go", "Go", "To the step of a pivot or fork of this run"),
+        Action("family.close", "escape,q,g", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.HELP,

@@ -6,7 +6,7 @@ operator can meet; each may block for some milliseconds (files, signals), never 
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from console import formatting
@@ -17,12 +17,13 @@ from console.process.presence import Presence, place_of, presence_of
 from console.process.signals import Ask, NotSentError, send
 from console.view.cached_file import read_settings
 from trainer.rundir.actions import log_action
-from trainer.rundir.checkpoints.checkpoint import Inventory
+from trainer.rundir.checkpoints.checkpoint import INT32_MAX, Inventory, checkpoint_name
 from trainer.rundir.checkpoints.coverage import own_checkpoints
+from trainer.rundir.checkpoints.pins import note_line, pin, read_pins, unpin
 from trainer.rundir.checkpoints.retention import Plan
 from trainer.rundir.checkpoints.thinning import nonfinite_steps_of, plan_of, still_going, thin
 from trainer.rundir.config.run_toml import load_settings
-from trainer.rundir.config.settings import Settings
+from trainer.rundir.config.settings import CheckpointSettings, Settings
 from trainer.rundir.directory import HeldDirectory
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import Holder
@@ -30,6 +31,9 @@ from trainer.rundir.names import quoted
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot.journal import refuse_if_half_done
 from trainer.rundir.state import ENDED, State, read_state
+
+_ALL_MAY_GO = CheckpointSettings(keep_last=1, keep_every=INT32_MAX)
+"""But for the newest, and what something stands on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,28 +128,42 @@ class Operations:
         newest = self._inventory().newest
         return True, newest.step if newest else -1
 
-    def preview_thinning(self) -> Plan | Outcome:
-        """What thinning by the run's own settings would delete, or why there is nothing to ask."""
+    def preview_thinning(self, steps: Collection[int] = ()) -> Plan | Outcome:
+        """What thinning by the run's own settings would delete, or why there is nothing to ask.
+
+        With `steps` all of these go, but for those that something stands on, and the newest.
+        """
         if lost := self.lost:
             return Outcome(ok=False, message=f"thin: {lost}")
         try:
             settings = load_settings(self.run.settings)
-            if not settings.checkpoint.keep_last:
+            keep = _ALL_MAY_GO if steps else settings.checkpoint
+            if not keep.keep_last:
                 raise RefusedError(
                     "checkpoint.keep_last is 0, so all are kept; with another number:"
                     f" andrea-console thin {quoted(self.run.path)} --keep-last N"
                 )
-            plan = plan_of(self.run, settings, nonfinite_steps_of(self.run.loss))
+            plan = plan_of(self.run, settings, nonfinite_steps_of(self.run.loss), keep=keep)
         except (RefusedError, RunError, OSError) as problem:
             return Outcome(ok=False, message=f"thin: {problem}")
+        plan = _only(plan, steps) if steps else plan
         if not plan.going:
+            reasons = "; ".join(sorted(set(plan.kept.values()))) if steps else ""
             message = f"thin: nothing to delete; all {len(plan.kept)} checkpoints have to stay"
-            return Outcome(ok=True, message=message)
+            return Outcome(ok=True, message=f"{message}: {reasons}" if reasons else message)
         return plan
 
     def thin(self, plan: Plan) -> Outcome:
         """Delete the checkpoints that the plan lets go, but for those that are a base by now."""
         return self._guarded("thin", lambda: self._thin(plan))
+
+    def pin(self, steps: Sequence[int], note: str | None = None) -> Outcome:
+        """Keep these checkpoints whatever thins; `note`: in place of those that they may have."""
+        return self._guarded("pin", lambda: self._pin(steps, note))
+
+    def unpin(self, steps: Sequence[int]) -> Outcome:
+        """Let thinning take these checkpoints again; their notes are gone."""
+        return self._guarded("unpin", lambda: self._unpin(steps))
 
     def _guarded(self, action: str, operate: Callable[[], "Done"]) -> Outcome:
         with self._one_at_a_time:
@@ -234,11 +252,39 @@ class Operations:
     def _thin(self, plan: Plan) -> "Done":
         # the preview may be hours old
         plan = replace(plan, going=still_going(self.run, plan, self._inventory()))
-        freed = formatting.size(thin(plan))
+        plan = thin(self.run, plan)
+        freed = formatting.size(plan.freed_bytes)
         files = tuple(checkpoint.path.name for checkpoint in plan.going)
         return Done(
             f"{formatting.count(len(files), 'checkpoint')} deleted, {freed} freed", files=files
         )
+
+    def _pin(self, steps: Sequence[int], note: str | None) -> "Done":
+        inventory = self._inventory()
+        for step in steps:
+            if inventory.at(step) is None:
+                there = (checkpoint.step for checkpoint in inventory.checkpoints)
+                nearest = min(there, key=lambda other: abs(other - step), default=None)
+                hint = "" if nearest is None else f"; the nearest is {nearest}"
+                raise RefusedError(f"there is no checkpoint of step {step}{hint}")
+        known = read_pins(self.run)
+        for step in steps:
+            pin(self.run, step, known.get(step, "") if note is None else note)
+            if not (self.run.path / checkpoint_name(step)).exists():
+                unpin(self.run, step)
+                raise RefusedError(f"the checkpoint of step {step} was thinned a moment ago")
+        words = f": {note_line(note)}" if note else ""
+        return Done(f"{_listed(steps)} pinned{words}", files=_files(steps))
+
+    def _unpin(self, steps: Sequence[int]) -> "Done":
+        known = read_pins(self.run)
+        if not (pinned := [step for step in steps if step in known]):
+            raise RefusedError(f"{_listed(steps)}: not pinned")
+        for step in pinned:
+            unpin(self.run, step)
+        notes = "; ".join(known[step] for step in pinned if known[step])
+        words = f" (its note was: {notes})" if notes else ""
+        return Done(f"{_listed(pinned)} unpinned{words}", files=_files(pinned))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +299,22 @@ class Done:
     def facts(self) -> dict[str, object]:
         """What the log of actions says besides."""
         return {"pid": self.pid} | ({"files": self.files} if self.files else {})
+
+
+def _only(plan: Plan, steps: Collection[int]) -> Plan:
+    """What it says of these."""
+    going = tuple(checkpoint for checkpoint in plan.going if checkpoint.step in steps)
+    return replace(plan, going=going, kept={s: why for s, why in plan.kept.items() if s in steps})
+
+
+def _listed(steps: Sequence[int]) -> str:
+    if len(steps) == 1:
+        return f"step {formatting.steps(steps[0])}"
+    return formatting.count(len(steps), "checkpoint")
+
+
+def _files(steps: Sequence[int]) -> tuple[str, ...]:
+    return tuple(checkpoint_name(step) for step in steps)
 
 
 def _held(run: RunDirectory) -> HeldDirectory | None:

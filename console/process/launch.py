@@ -1,5 +1,6 @@
 """Starting the trainer and other processes of ours; the only module that does so."""
 
+import asyncio
 import os
 import signal
 import site
@@ -20,6 +21,8 @@ RUN_VARIABLE = "ANDREA_RUN"
 """Where a foreign command finds the run directory, absolute."""
 
 _TOOL_SECONDS = 5.0
+_LEAVING_SECONDS = 2.0
+"""A program in this terminal has so long to end when the console does."""
 _BLOCKED_UNTIL_TAKEN = {signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
 
 
@@ -144,19 +147,39 @@ def run_module(module: str, given: bytes) -> bytes:
     return done.stdout
 
 
-def run_in_terminal(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+async def run_in_terminal(
+    command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> str:
     """Give the terminal to a program until it ends; Ctrl+C is its own meanwhile.
 
-    Returns why it could not begin, for a person; empty if it did. For the main thread only.
+    Returns why it could not begin, for a person; empty if it did. For the main thread only. The
+    loop goes on; if the waiting is cancelled, the program is ended: its terminal may be gone, and
+    not every program ends by that.
     """
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        subprocess.run(list(command), env={**os.environ, **(environment or {})}, check=False)
+        process = subprocess.Popen(list(command), env={**os.environ, **(environment or {})})
+        try:
+            await asyncio.to_thread(process.wait)
+        finally:
+            _end(process)
     except OSError as error:
         return f"{command[0]}: {error.strerror or error}"
     finally:
         signal.signal(signal.SIGINT, before)
     return ""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Nothing if it has ended; else by SIGTERM, or SIGKILL if it doesn't heed that."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(_LEAVING_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def output_of(command: Sequence[str]) -> str:
@@ -175,10 +198,10 @@ def output_of(command: Sequence[str]) -> str:
     return done.stdout.decode(errors="replace")
 
 
-def run_console(run: RunDirectory) -> str:
+async def run_console(run: RunDirectory) -> str:
     """A console of another run in this terminal, until it is left; why it could not begin."""
     command = [sys.executable, "-P", "-m", "console", str(run.path.absolute())]
-    return run_in_terminal(command, own_environment())
+    return await run_in_terminal(command, own_environment())
 
 
 def own_command(run: RunDirectory) -> list[str]:

@@ -15,12 +15,13 @@ from trainer.rundir.checkpoints.coverage import own_checkpoints
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, SettingsError
 from trainer.rundir.reading import RECORDS_BYTES, TOKENIZER_BYTES, read_file
+from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.records.record_file import canonical, load_records
 from trainer.rundir.records.record_lines import Record, encode_record
 from trainer.rundir.state import read_state
 from trainer.rundir.verification import Finding
 
-COMPARED = ("arm", "loss", "ema", "lr", "grad_norm", "reward", "tokens", "phase")
+COMPARED = tuple(sorted({*LossRecord.__struct_fields__} - {"attempt", "ms", "t"}))
 """All of a record but the times and the number of the start."""
 
 
@@ -135,7 +136,7 @@ def _compare(
     differing = [
         step
         for step in range(span.first, span.last + 1)
-        if any(found.get(step, {}).get(key) != history[step].get(key) for key in COMPARED)
+        if not _is_same(history[step], found.get(step, {}))
     ]
     steps = f"steps {span.first:,} to {span.last:,} trained again from step {span.base_step:,}"
     if differing:
@@ -148,6 +149,11 @@ def _compare(
     for checkpoint in made:
         if checkpoint.path.name in ours:
             yield _same_bytes(run.path / checkpoint.path.name, checkpoint.path)
+
+
+def _is_same(told: Record, again: Record) -> bool:
+    """In all that the record on file tells: one of an earlier version knew fewer fields."""
+    return all(again.get(key) == told[key] for key in COMPARED if key in told)
 
 
 def _same_bytes(ours: Path, made: Path) -> Finding:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,10 +23,12 @@ from console.ui.messages import OperationEnded, RunChanged, RunUnreadable
 from console.ui.screens.alarms import AlarmsScreen
 from console.ui.screens.dashboard import Dashboard
 from console.ui.screens.help import HelpScreen
+from console.ui.screens.note import NoteScreen
 from console.ui.screens.quit_dialog import QuitDialog
 from console.ui.screens.thin_dialog import ThinDialog
 from console.ui.steering import SteeringApp
 from console.ui.theme import TERMINAL
+from console.ui.widgets.checkpoints import CheckpointsPane
 from console.view.glance import Glance, Watcher
 from console.view.machine import Machine
 from console.view.run_view import Request, RequestStage, RunView
@@ -182,13 +185,29 @@ class ConsoleApp(SteeringApp):
         if self.may("run.resume"):
             self._operate(self._operations.launch)
 
-    def on_checkpoints_pane_thin_asked(self) -> None:
+    def on_checkpoints_pane_thin_asked(self, event: CheckpointsPane.ThinAsked) -> None:
         if self.may("checkpoints.thin"):
-            self._preview_thinning()
+            self._preview_thinning(event.steps)
+
+    def on_checkpoints_pane_pin_wanted(self, event: CheckpointsPane.PinWanted) -> None:
+        if self.may("checkpoints.pin"):
+            operate = self._operations.pin if event.is_pinned else self._operations.unpin
+            self._operate(partial(operate, event.steps))
+
+    def on_checkpoints_pane_note_wanted(self, event: CheckpointsPane.NoteWanted) -> None:
+        if not self.may("checkpoints.note"):
+            return
+        steps = event.steps
+
+        def take(note: str | None) -> None:
+            if note is not None:
+                self._operate(lambda: self._operations.pin(steps, note))
+
+        self.push_screen(NoteScreen(steps, event.note), take)
 
     @work(group="operations")
-    async def _preview_thinning(self) -> None:
-        found = await asyncio.to_thread(self._operations.preview_thinning)
+    async def _preview_thinning(self, steps: tuple[int, ...]) -> None:
+        found = await asyncio.to_thread(self._operations.preview_thinning, steps)
         if not isinstance(found, Plan):
             self.tell(found.message, is_ok=found.ok)
         elif isinstance(self.screen, Dashboard):

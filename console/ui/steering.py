@@ -1,6 +1,8 @@
 """The app's part that wires pivots and forks to their screens, and decides nothing."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from textual import events, work
 from textual.app import App, SuspendNotSupported
@@ -15,6 +17,9 @@ from console.fork.grown import Grown
 from console.operations.actions import action_of
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import WizardFiles, walk_pivot
+from console.process.launch import run_in_terminal
+from console.ui.messages import StepChosen
+from console.ui.screens.family import FamilyScreen
 from console.ui.screens.fork.branch_table import BranchTable
 from console.ui.screens.fork.branches import BranchesScreen
 from console.ui.screens.fork.compare import CompareScreen
@@ -23,6 +28,7 @@ from console.ui.screens.guarded import GuardedScreen
 from console.ui.screens.pivot.progress import ProgressScreen
 from console.ui.screens.pivot.wizard import WizardScreen
 from console.ui.widgets.checkpoints import CheckpointsPane
+from console.ui.widgets.log_tail import LogPane
 from console.ui.widgets.text import foreign
 from console.view.glance import Glance
 from trainer.rundir.layout import RunDirectory
@@ -63,6 +69,8 @@ class SteeringApp(App[str]):
         self._is_read_only = is_read_only
         self._hints_from = 0.0
         """From this moment on a key that does nothing is told of, monotonic."""
+        self._is_lent = False
+        """Whether another program has the terminal."""
 
     def on_key(self, event: events.Key) -> None:
         """A key that went to a widget below a guarded screen just before that opened; or one that
@@ -164,6 +172,14 @@ class SteeringApp(App[str]):
         elif timeline.problem:
             self.tell(f"pivot: {timeline.problem}; p offers what can be done", is_ok=False)
 
+    def on_checkpoints_pane_tree_asked(self) -> None:
+        screen = FamilyScreen(self._branching.family, clock=self._clock.wall)
+        self.push_screen(screen, self._go_to)
+
+    def _go_to(self, step: int | None) -> None:
+        if step is not None:
+            self.screen.post_message(StepChosen(step))
+
     def on_checkpoints_pane_fork_wanted(self, event: CheckpointsPane.ForkWanted) -> None:
         if self.may("checkpoints.fork"):
             self._open_fork(event.step)
@@ -246,12 +262,27 @@ class SteeringApp(App[str]):
         self.tell(f"{event.path.name}: {outcome.message}", is_ok=outcome.ok)
 
     def on_branch_table_open_wanted(self, event: BranchTable.OpenWanted) -> None:
-        """This console draws nothing and looks at nothing until the other one is left."""
+        self._lend_terminal("a console", partial(self._branching.open, event.path))
+
+    def on_log_pane_pager_wanted(self, event: LogPane.PagerWanted) -> None:
+        self._lend_terminal("a pager", partial(run_in_terminal, event.command))
+
+    @work(group="terminal")
+    async def _lend_terminal(self, what: str, run: Callable[[], Awaitable[str]]) -> None:
+        """Another program has the terminal until it ends; this one goes on unseen meanwhile.
+
+        Leaving cancels this, which ends the other program.
+        """
+        if self._is_lent:
+            return
+        self._is_lent = True
         try:
             with self.suspend():
-                refusal = self._branching.open(event.path)
+                refusal = await run()
         except SuspendNotSupported:
-            refusal = "a console needs a real terminal"
+            refusal = f"{what} needs a real terminal"
+        finally:
+            self._is_lent = False
         if refusal:
-            self.tell(f"open: {refusal}", is_ok=False)
+            self.tell(refusal, is_ok=False)
         self.refresh()

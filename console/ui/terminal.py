@@ -48,6 +48,21 @@ class TerminalDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._file = _PatientFile(sys.__stderr__ or sys.stderr)  # type: ignore[assignment]
+        self._is_lent = False
+        """Whether another program has the terminal: nothing is written then."""
+
+    def suspend_application_mode(self) -> None:
+        super().suspend_application_mode()
+        self._is_lent = True
+
+    def resume_application_mode(self) -> None:
+        self._is_lent = False
+        super().resume_application_mode()
+
+    def write(self, data: str) -> None:
+        """Drop what is drawn while the terminal is lent: all is drawn anew when it is back."""
+        if not self._is_lent:
+            super().write(data)
 
     def _enable_mouse_support(self) -> None:
         """Presses, drags and the wheel, but no mere motion: that would be traffic all the time."""

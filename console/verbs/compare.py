@@ -38,6 +38,7 @@ def as_lines(made: Comparison) -> list[str]:
         _row("", [column.name for column in made.columns]),
         _row(f"val_loss, {made.shared_rows} rows", [_loss(c.val_loss) for c in made.columns]),
         _row("score", [formatting.score(c.score) for c in made.columns]),
+        *_mean_scores(made),
         _row("training loss, mean", [_loss(c.mean_loss) for c in made.columns]),
         _row("training loss, EMA", [_loss(c.ema) for c in made.columns]),
         "",
@@ -46,6 +47,12 @@ def as_lines(made: Comparison) -> list[str]:
     lines += [""] if made.differences else []
     lines += [column.verdict for column in made.columns if column.verdict]
     return [line.rstrip() for line in (*lines, *made.remarks)]
+
+
+def _mean_scores(made: Comparison) -> list[str]:
+    n_prompts = len(made.columns[0].samples)
+    means = [formatting.score(column.mean_score) for column in made.columns]
+    return [_row(f"score, mean of {n_prompts} prompts", means)] if n_prompts > 1 else []
 
 
 def _row(name: str, values: list[str]) -> str:

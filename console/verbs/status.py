@@ -10,8 +10,10 @@ from console.follow.follower import Follower
 from console.verbs.verb import HEALTHY, NEEDS_ATTENTION, NOT_RUNNING, Verb, print_json
 from console.verbs.waiting import POLL_SECONDS, look_at_all
 from console.view.gpu import Gpu
+from console.view.health_words import ill_words, verdict_words
 from console.view.machine import Machine
 from console.view.run_view import CheckpointRow, RunView, Severity
+from console.view.sources import SourceFacts, sources_at
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, shown
 
@@ -20,11 +22,13 @@ _SECOND_LOOK_SECONDS = 60.0
 
 
 def exit_code_of(view: RunView) -> int:
-    """0 healthy, 1 needs attention (stalled, failed, an alarm), 3 not running.
+    """0 healthy, 1 needs attention (stalled, failed, an alarm, ill by its record), 3 not running.
 
-    Of the alarms of a run that has ended only those count that would hold up its next start.
+    Of a run that has ended only those alarms count that would hold up its next start, and what
+    its record tells: who resumes an ill run has to know.
     """
-    if view.status.severity is Severity.BAD or view.refusals:
+    is_ill = view.health.verdict == "ill"
+    if view.status.severity is Severity.BAD or view.refusals or is_ill:
         return NEEDS_ATTENTION
     if not view.is_running:
         return NOT_RUNNING
@@ -52,7 +56,14 @@ def as_json(view: RunView) -> dict[str, Any]:
         },
         "disk": {"free_bytes": view.free_bytes, "full_in_seconds": view.full_in_seconds},
         "alarms": list(view.alarms),
+        "health": view.health.as_json(),
     }
+
+
+def pinned_json(view: RunView) -> list[dict[str, Any]]:
+    """The pinned checkpoints by step."""
+    pinned = (row for row in view.checkpoints if row.note is not None)
+    return [{"step": row.step, "file": row.name, "note": row.note} for row in pinned]
 
 
 def machine_json(machine: Machine) -> dict[str, Any]:
@@ -99,6 +110,27 @@ def _gpu_json(gpu: Gpu) -> dict[str, Any]:
     }
 
 
+def sources_json(view: RunView, facts: SourceFacts) -> list[dict[str, Any]]:
+    """A source each, as the data of the screen has it; `None` is unknown."""
+    return [
+        {
+            "name": shown(row.name),
+            "tokens": row.tokens,
+            "rows": row.rows,
+            "given_tokens": row.given_tokens,
+            "given_rows": row.given_rows,
+            "passes": row.passes,
+            "rows_left": row.rows_left,
+            "loss": row.loss,
+            "val_loss": row.val_loss,
+            "share": row.share,
+            "wanted_share": row.wanted,
+            "memorised": ill.words() if (ill := view.health.memorised.get(row.name)) else None,
+        }
+        for row in sources_at(facts, None)
+    ]
+
+
 def _newest(row: CheckpointRow | None) -> dict[str, Any] | None:
     if row is None:
         return None
@@ -111,18 +143,19 @@ def _newest(row: CheckpointRow | None) -> dict[str, Any] | None:
     }
 
 
-def as_text(view: RunView) -> str:
-    """A few lines for a person; alarms last, where they are seen."""
+def as_text(view: RunView, now: float) -> str:
+    """A few lines for a person at this time; alarms last, where they are seen."""
     detail = f": {view.status.detail}" if view.status.detail else ""
     pid = f" (pid {view.pid})" if view.pid else ""
     lines = [
         f"{view.name}: {view.status.word}{pid}{detail}",
+        *([ill_words(each, now) for each in view.health.reasons] or [verdict_words(view)]),
         _progress(view),
         _loss(view),
         _checkpoints(view),
         _disk(view),
         *(f"note: {note}" for note in view.notes),
-        *(f"ALARM: {alarm}" for alarm in view.alarms),
+        *(f"ALARM: {alarm}" for alarm in view.alarms if alarm not in view.judged_alarms),
     ]
     return "\n".join(escape_control(line, keep_newlines=False) for line in lines if line)
 
@@ -186,9 +219,15 @@ def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
     follower = Follower(run)
     view = _look_twice(follower)
     if arguments.json:
-        print_json({**as_json(view), "machine": machine_json(follower.measure_machine())})
+        told = {
+            **as_json(view),
+            "pinned": pinned_json(view),
+            "sources": sources_json(view, follower.sources),
+            "machine": machine_json(follower.measure_machine()),
+        }
+        print_json(told)
     else:
-        print(as_text(view))
+        print(as_text(view, time.time()))
     return exit_code_of(view)
 
 

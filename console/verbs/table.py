@@ -3,6 +3,7 @@
 from console.verbs.checkpoint import CHECKPOINT
 from console.verbs.compare import COMPARE
 from console.verbs.fork import FORK
+from console.verbs.pin import PIN
 from console.verbs.pivot import PIVOT
 from console.verbs.service import SERVICE
 from console.verbs.status import STATUS
@@ -13,5 +14,5 @@ from console.verbs.verify import VERIFY
 
 VERBS: dict[str, Verb] = {
     verb.name: verb
-    for verb in (STATUS, CHECKPOINT, STOP, PIVOT, VERIFY, THIN, SERVICE, FORK, COMPARE)
+    for verb in (STATUS, CHECKPOINT, STOP, PIVOT, VERIFY, THIN, PIN, SERVICE, FORK, COMPARE)
 }

@@ -12,9 +12,9 @@ POLL_SECONDS = 0.1
 
 
 def look_at_all(follower: Follower) -> RunView:
-    """A view of the whole history."""
+    """A view of the whole history, judged."""
     view = follower.look()
-    while not view.is_complete:
+    while not (view.is_lost or (view.is_complete and view.is_judged)):
         view = follower.look()
     return view
 

@@ -1,6 +1,6 @@
 """Alarms as an operator has them: raised once, over once, there until acknowledged; pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from console.view.run_view import Event, EventKind, Severity
@@ -20,7 +20,7 @@ class Alarm:
     text: str
     """One line of foreign text, as it was last."""
     step: int | None
-    """Where the run was when it was raised."""
+    """Where what it warns of began, or else where the run was when it was raised."""
     raised: float
     """Wall clock, seconds; of one that was there when a console was opened, that time."""
     over: float | None = None
@@ -28,9 +28,17 @@ class Alarm:
 
 
 def after_look(
-    known: Sequence[Alarm], told: Sequence[str], *, step: int, now: float
+    known: Sequence[Alarm],
+    told: Sequence[str],
+    *,
+    step: int,
+    now: float,
+    began: Mapping[str, int],
 ) -> tuple[Alarm, ...]:
-    """The alarms that are known once a run tells these; the same objects where nothing changed."""
+    """The alarms that are known once a run tells these; the same objects where nothing changed.
+
+    `began`: where what some of them warn of did.
+    """
     left = dict(zip(_topics(told), told, strict=True))
     alarms = []
     for alarm in known:
@@ -41,7 +49,10 @@ def after_look(
             alarms.append(replace(alarm, over=now))
         else:
             alarms.append(alarm)
-    alarms += [Alarm(topic=topic, text=text, step=step, raised=now) for topic, text in left.items()]
+    alarms += [
+        Alarm(topic=topic, text=text, step=began.get(text, step), raised=now)
+        for topic, text in left.items()
+    ]
     return _wanted(alarms)
 
 

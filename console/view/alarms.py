@@ -10,8 +10,6 @@ from trainer.rundir.checkpoints.checkpoint import Skipped
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.state import State
 
-FEW_CHECKPOINTS = 3
-"""Room for fewer more than this is an alarm."""
 _LOW_AUDITS = 2
 _OVERDUE = 1.5
 """In cadences: how far beyond its newest checkpoint a run may come."""
@@ -29,6 +27,12 @@ class Progress:
     state_behind_seconds: float
     """By how much `.state.json` is older than the newest record, by the trainer's own clock."""
     step_seconds: float
+
+    @property
+    def overdue_since(self) -> int | None:
+        """The newest checkpoint's step, where another should be there by now."""
+        due = self.newest_checkpoint_step + _OVERDUE * self.checkpoint_every
+        return self.newest_checkpoint_step if self.step > due else None
 
 
 def alarms_of(
@@ -98,9 +102,8 @@ def _gate(settings: Settings | None, audits: Sequence[Audit], *, is_finished: bo
 def _behind(progress: Progress) -> tuple[str, ...]:
     """What the files tell by themselves where the trainer can't write a word."""
     found = []
-    due = progress.newest_checkpoint_step + _OVERDUE * progress.checkpoint_every
-    if progress.step > due:
-        newest = progress.newest_checkpoint_step
+    newest = progress.overdue_since
+    if newest is not None:
         since = f"since step {formatting.steps(newest)}" if newest else "yet"
         found.append(
             f"checkpoint overdue: none {since}, and one is due every"
@@ -117,7 +120,7 @@ def _behind(progress: Progress) -> tuple[str, ...]:
 
 def _disk(room: Room) -> str:
     n_fit = room.n_fit
-    if n_fit is None or n_fit >= FEW_CHECKPOINTS:
+    if n_fit is None or not room.is_almost_full:
         return ""
     left = "no checkpoint more" if not n_fit else f"{n_fit} more checkpoint{'s'[: n_fit - 1]}"
     free = f"{formatting.size(room.free_bytes)} free"

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from console.view.cached_file import read_news
-from console.view.run_view import Audit
+from console.view.run_view import Audit, Sample
 from trainer.rundir.checkpoints.checkpoint import checkpoint_name
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.records.record_fields import number, step_of, whole, words
+from trainer.rundir.records.record_fields import fields_told, number, step_of, words
 from trainer.rundir.records.record_file import RecordTail
 
 
@@ -17,25 +17,25 @@ def audit_of(record: Mapping[str, Any]) -> Audit | None:
     if step is None:
         return None
     milliseconds = number(record, "ms")
-    return Audit(
-        step=step,
-        checkpoint=words(record, "checkpoint") or checkpoint_name(step),
-        phase=whole(record, "phase"),
-        cause=words(record, "cause"),
-        prompt=words(record, "prompt"),
-        text=words(record, "text"),
-        tokens=whole(record, "tokens"),
-        score=number(record, "score"),
-        bigram_diversity=number(record, "bigram_diversity"),
-        trigram_diversity=number(record, "trigram_diversity"),
-        english_words=number(record, "english_words"),
-        character_diversity=number(record, "character_diversity"),
-        val_loss=number(record, "val_loss"),
-        val_losses=_val_losses(record),
-        sha256=words(record, "sha256"),
-        seconds=None if milliseconds is None else milliseconds / 1000,
-        t=number(record, "t"),
-    )
+    derived = {
+        "step": step,
+        "checkpoint": words(record, "checkpoint") or checkpoint_name(step),
+        "more": _further_samples(record),
+        "val_losses": _val_losses(record),
+        "seconds": None if milliseconds is None else milliseconds / 1000,
+    }
+    return Audit(**fields_told(Audit, record) | derived)
+
+
+def _further_samples(record: Mapping[str, Any]) -> tuple[Sample, ...]:
+    """Those of `samples` behind other prompts than the record's own; one a prompt."""
+    told = record.get("samples")
+    found = [each for each in told if isinstance(each, Mapping)] if isinstance(told, list) else []
+    by_prompt: dict[str, Sample] = {}
+    for each in found:
+        by_prompt.setdefault(words(each, "prompt"), Sample(**fields_told(Sample, each)))
+    by_prompt.pop(words(record, "prompt"), None)
+    return tuple(by_prompt.values())
 
 
 def _val_losses(record: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from console import formatting
+from console.health.verdict import NOT_JUDGED, Health
 from console.process.presence import Presence
 from console.view.alarms import Progress, alarms_of
 from console.view.disk_forecast import Room, coarse, full_in_seconds, steps_until_full
@@ -58,8 +59,12 @@ class Facts:
     checkpoints: tuple[CheckpointRow, ...] = ()
     checkpoint_bytes: int = 0
     skipped: tuple[Skipped, ...] = ()
+    pins_problem: str = ""
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse."""
+    health: Health = NOT_JUDGED
+    judged_alarms: Mapping[str, int] = field(default_factory=dict)
+    """Of `RunView`."""
     free_bytes: int | None = None
     free_inodes: int | None = None
     log_tail: tuple[str, ...] = ()
@@ -77,7 +82,7 @@ def reduce(facts: Facts) -> RunView:
     state = facts.state or State()
     holder = facts.presence.holder
     step, total_steps = step_of_run(facts), total_steps_of(facts)
-    is_running = facts.presence.is_running
+    is_running, progress = facts.presence.is_running, _progress_of(facts, step)
     room = Room(
         free_bytes=coarse(facts.free_bytes),
         free_inodes=coarse(facts.free_inodes),
@@ -102,25 +107,19 @@ def reduce(facts: Facts) -> RunView:
         checkpoints=facts.checkpoints,
         checkpoint_bytes=facts.checkpoint_bytes,
         skipped=facts.skipped,
+        pins_problem=facts.pins_problem,
         checkpoint_every=facts.settings.checkpoint.every if facts.settings else None,
         audits=facts.audits,
         arms=tuple(ArmRow(name=name, state=arm) for name, arm in state.arms.items()),
         zombies=state.zombies,
         room=room,
         full_in_seconds=_full_in(facts, room, step, total_steps),
-        alarms=alarms_of(
-            state=facts.state,
-            settings=facts.settings,
-            last=facts.last,
-            audits=facts.phase_audits,
-            room=room,
-            skipped=facts.skipped,
-            refusals=facts.refusals,
-            progress=_progress_of(facts, step),
-        ),
+        health=facts.health,
+        overdue_since=progress.overdue_since if progress is not None else None,
+        alarms=_alarms_of(facts, room, progress),
+        judged_alarms=facts.judged_alarms,
         refusals=facts.refusals,
-        replay=state.replay,
-        last_save=state.last_save,
+        state=state,
         marks=facts.marks,
         events=facts.events,
         history_version=facts.history_version,
@@ -182,6 +181,21 @@ def _size_of_one(facts: Facts) -> int | None:
     if facts.checkpoints:
         return facts.checkpoints[-1].n_bytes
     return checkpoint_bytes(facts.settings.model.n_params) if facts.settings else None
+
+
+def _alarms_of(facts: Facts, room: Room, progress: Progress | None) -> tuple[str, ...]:
+    alarms = alarms_of(
+        state=facts.state,
+        settings=facts.settings,
+        last=facts.last,
+        audits=facts.phase_audits,
+        room=room,
+        skipped=facts.skipped,
+        refusals=facts.refusals,
+        progress=progress,
+    )
+    pins = (facts.pins_problem,) if facts.pins_problem else ()
+    return (*alarms, *pins, *facts.judged_alarms)
 
 
 def _progress_of(facts: Facts, step: int) -> Progress | None:

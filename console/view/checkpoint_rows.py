@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 
 from console.view.run_view import Audit, CheckpointRow
+from console.view.thinning_book import ThinningBook
 from trainer.rundir.checkpoints.checkpoint import (
     Checkpoint,
     Inventory,
@@ -81,26 +82,37 @@ class CheckpointBook:
         listed = Inventory(checkpoints=whole, skipped=tuple(self._skipped.values()))
         return covered_by(listed, coverage_of(self._run, self._n_params))
 
-    def join(self, audits: Mapping[str, Audit], last_save: Save | None) -> None:
+    def join(
+        self,
+        audits: Mapping[str, Audit],
+        last_save: Save | None,
+        thinning: ThinningBook | None = None,
+    ) -> None:
         """Make the rows anew."""
         if last_save is not None and last_save.ok:
             self._causes[checkpoint_name(last_save.step)] = last_save.cause
         found = self.inventory.checkpoints
-        rows = tuple(self._row(checkpoint, audits) for checkpoint in found)
+        thinning = thinning or ThinningBook(self._run)
+        rows = tuple(self._row(checkpoint, audits, thinning) for checkpoint in found)
         self.rows = self.rows if rows == self.rows else rows  # why one is skipped may differ alone
         self.skipped = self.inventory.skipped
         self.total_bytes = sum(checkpoint.n_bytes for checkpoint in found)
 
-    def _row(self, checkpoint: Checkpoint, audits: Mapping[str, Audit]) -> CheckpointRow:
-        name = checkpoint.path.name
+    def _row(
+        self, checkpoint: Checkpoint, audits: Mapping[str, Audit], thinning: ThinningBook
+    ) -> CheckpointRow:
+        name, step = checkpoint.path.name, checkpoint.step
         audit = audits.get(name)
         return CheckpointRow(
-            step=checkpoint.step,
+            step=step,
             name=name,
             n_bytes=checkpoint.n_bytes,
             modified=checkpoint.modified,
             cause=(audit.cause if audit else "") or self._causes.get(name, ""),
             audit=audit,
+            goes=step in thinning.going,
+            stays=thinning.plan.kept.get(step, ""),
+            note=thinning.pins.get(step),
         )
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from trainer.rundir.config.settings import CheckpointSettings
 
+_FEW_CHECKPOINTS = 3
+"""Room for fewer more than this is an alarm."""
 _OWN_INODES = 1
 """What the sidecars need beside a checkpoint: they are written anew beside themselves."""
 
@@ -24,6 +26,10 @@ class Room:
         """How many checkpoints more there is room for, by what is used up first."""
         counts = [count for count in (self._by_bytes, self._by_inodes) if count is not None]
         return min(counts, default=None)
+
+    @property
+    def is_almost_full(self) -> bool:
+        return self.n_fit is not None and self.n_fit < _FEW_CHECKPOINTS
 
     @property
     def is_short_of_inodes(self) -> bool:

@@ -1,13 +1,14 @@
 """A run and its history at one moment, and who looks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from console.chart.series import Series, SeriesView
 from console.view.alarm_book import Alarm
 from console.view.machine import Machine
 from console.view.run_view import RunView
+from console.view.sources import SourceFacts
 
 
 class Follower(Protocol):
@@ -15,6 +16,8 @@ class Follower(Protocol):
 
     @property
     def series(self) -> Series: ...
+    @property
+    def sources(self) -> SourceFacts: ...
     def look(self) -> RunView: ...
     def look_at_machine(self) -> Machine: ...
 
@@ -39,3 +42,5 @@ class Glance:
     """That last, or that the operator has not acknowledged; by the time they were raised."""
     away: str = ""
     """What became of the run since the operator saw it last; empty if that is told, or nothing."""
+    sources: SourceFacts = field(default_factory=SourceFacts)
+    """What is known of the run's sources at the same moment."""

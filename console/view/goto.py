@@ -52,13 +52,31 @@ def step_meant(
         return named[words]()
     if found := _NUMBERED.fullmatch(words):
         return _first_of(series, found[1], int(found[2]))
-    if found := _BACK.fullmatch(words):
-        return _at_time(series, now - float(found[1]) * _UNIT_SECONDS[found[2]])
     if found := _STEP.fullmatch(words):
         return _nearest(series, float(found[1]) * {"k": 1e3, "m": 1e6}.get(found[2], 1))
-    if words and (found := _TIME.fullmatch(words)):
-        return _at_time(series, _seconds(found[1], found[2], now, to_seconds))
+    if (t := _time_in(words, now, to_seconds)) is not None:
+        return _at_time(series, t)
     raise GoToError(f"{typed.strip() or 'nothing'}? It takes {TAKES}")
+
+
+def time_meant(
+    typed: str, *, now: float, to_seconds: Callable[[time.struct_time], float] = time.mktime
+) -> float:
+    """The moment that is meant, wall clock seconds; raises `GoToError`."""
+    t = _time_in(" ".join(typed.lower().split()), now, to_seconds)
+    if t is None:
+        raise GoToError(f"{typed.strip() or 'nothing'}? It takes -3h, 22:40, 2026-06-04 22:40")
+    return t
+
+
+def _time_in(
+    words: str, now: float, to_seconds: Callable[[time.struct_time], float]
+) -> float | None:
+    if found := _BACK.fullmatch(words):
+        return now - float(found[1]) * _UNIT_SECONDS[found[2]]
+    if words and (found := _TIME.fullmatch(words)):
+        return _seconds(found[1], found[2], now, to_seconds)
+    return None
 
 
 def _nearest(series: SeriesView, step: float) -> int:

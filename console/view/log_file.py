@@ -5,6 +5,7 @@ Nothing is read but the blocks asked for: a log of many gigabytes opens like a s
 
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -157,26 +158,39 @@ class LogFile:
             return []
         return found
 
-    def place_of(self, step: int) -> LogLine | None:
-        """The last line that names a step at or before this one; `None` if none is near.
+    def place_of(self, step: int) -> list[LogLine]:
+        """The last line that names a step at or before this one; none if none is near."""
+        return self._place(_STEP, lambda line: _step_in(line) <= step)
 
-        Steps rise through a log, but for replays: halving finds the place in a few blocks.
+    def place_at(self, t: float) -> list[LogLine]:
+        """The last line that begins with a time at or before this moment, in the local zone."""
+        try:
+            stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(t))
+        except (OverflowError, OSError, ValueError):
+            return []
+        return self._place(_STAMPED, lambda line: line.text[:19].replace("T", " ") <= stamp)
+
+    def _place(self, named: Wanted, is_before: Callable[[LogLine], bool]) -> list[LogLine]:
+        """The last line that names something, and something that is still before.
+
+        What is named rises through a log, but for replays: halving finds the place in a few blocks.
         """
         low, high = 0, self.size()
         while high - low > _SMALL_BYTES:
             middle = (low + high) // 2
-            line = next(iter(self.after(middle, 1, (_STEP,), _near())), None)
-            if line is None or line.start >= high or _step_in(line) > step:
+            line = next(iter(self.after(middle, 1, (named,), _near())), None)
+            if line is None or line.start >= high or not is_before(line):
                 high = middle
             else:
                 low = line.start
-        near = self.after(low, _NEAR_LINES, (_STEP,), _near())
-        return next((line for line in reversed(near) if _step_in(line) <= step), None)
+        near = self.after(low, _NEAR_LINES, (named,), _near())
+        return [line for line in near if is_before(line)][-1:]
 
 
 _NEAR_LINES = 5000
 _NEAR_BLOCKS = 8
 _STEP = Wanted(words=(b"step",), pattern=re.compile(rb"(?i)\bsteps?[ _=:]{0,2}(\d[\d,]*)"))
+_STAMPED = Wanted(words=(b"-",), pattern=re.compile(rb"(?m)^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"))
 
 
 def _near() -> Progress:

@@ -16,6 +16,7 @@ from console import formatting
 from console.chart.series import COLUMNS, UNKNOWN, Series, SeriesView
 from console.view.pace import BUSY_SECONDS, STILL_SECONDS, still_seconds
 from console.view.run_view import LossPoint, Mark, MarkKind
+from trainer.rundir.checkpoints.thinning import nonfinite_steps
 from trainer.rundir.records.loss_record import LossRecord
 
 PACE_RECORDS = 200
@@ -38,6 +39,8 @@ class History:
         self.phase: int | None = None
         self.marks: tuple[Mark, ...] = ()
         """By ascending step; the same object until a mark changes."""
+        self.nonfinite_steps: tuple[int, ...] = ()
+        """Steps at which the run has stopped; the same object until there is one more."""
         self._marks: dict[tuple[int, MarkKind], Mark] = {}
         self._is_marked_anew = False
         self._is_last_nonfinite = self._is_any_nonfinite = False
@@ -54,6 +57,9 @@ class History:
             if is_worth[index]:
                 self._look_at(index, told)
             self._mark_nonfinite(told[index])
+        unknown = np.isnan(columns["loss"]) | np.isnan(columns["grad_norm"])
+        stopped = nonfinite_steps(told[index] for index in np.flatnonzero(unknown).tolist())
+        self.nonfinite_steps += tuple(stopped)
         self.newest = told[-1]
         self.recent.extend(told[-PACE_RECORDS:])
         self.series.append_many(**columns)
@@ -137,9 +143,6 @@ def point_of(view: SeriesView, step: int) -> LossPoint | None:
         step=step,
         loss=_known(view.loss[at]),
         ema=_known(view.ema[at]),
-        arm="" if view.arm[at] == UNKNOWN else view.arms[view.arm[at]],
-        lr=_known(view.lr[at]),
-        grad_norm=_known(view.grad_norm[at]),
     )
 
 
@@ -164,7 +167,4 @@ def loss_point(record: LossRecord) -> LossPoint:
         loss=record.loss,
         ema=record.ema,
         nonfinite=record.nonfinite_of("loss"),
-        arm=record.arm,
-        lr=record.lr,
-        grad_norm=record.grad_norm,
     )

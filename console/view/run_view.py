@@ -3,13 +3,16 @@
 Everything that a trainer did not write is `None`: shown as unknown, never guessed.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
+from console.health.verdict import NOT_JUDGED, Health
 from console.view.disk_forecast import Room
 from trainer.rundir.checkpoints.checkpoint import Skipped
-from trainer.rundir.state import ArmState, Replay, Save, Zombie
+from trainer.rundir.state import ArmState, State, Zombie
 
 
 class Severity(StrEnum):
@@ -43,13 +46,9 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
-    """One sample audit. Its text is the model's: data, never markup."""
+class Sample:
+    """What the model wrote behind a prompt: data, never markup."""
 
-    step: int
-    checkpoint: str
-    phase: int | None = None
-    cause: str = ""
     prompt: str = ""
     text: str = ""
     tokens: int | None = None
@@ -58,6 +57,18 @@ class Audit:
     trigram_diversity: float | None = None
     english_words: float | None = None
     character_diversity: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit(Sample):
+    """One sample audit: its first sample, which it is judged by, and what else it found."""
+
+    step: int
+    checkpoint: str
+    phase: int | None = None
+    cause: str = ""
+    more: tuple[Sample, ...] = ()
+    """The samples behind further prompts."""
     val_loss: float | None = None
     val_losses: tuple[tuple[str, float], ...] = ()
     """By source, where they are known; names are foreign text."""
@@ -65,6 +76,27 @@ class Audit:
     seconds: float | None = None
     t: float | None = None
     """Wall clock, seconds."""
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """All of them, at least one."""
+        return (self, *self.more)
+
+    def led_by(self, prompt: str | None) -> "Audit":
+        """The same, the sample behind this prompt as its own and the others after it in a circle.
+
+        As it is where it has no such sample, or for `None`.
+        """
+        prompts = [sample.prompt for sample in self.samples]
+        if prompt is None or prompt == self.prompt or prompt not in prompts:
+            return self
+        at = prompts.index(prompt)
+        circle = [_fields(sample) for sample in (*self.samples[at:], *self.samples[:at])]
+        return replace(self, **circle[0], more=tuple(Sample(**each) for each in circle[1:]))
+
+
+def _fields(sample: Sample) -> dict[str, Any]:
+    return {item.name: getattr(sample, item.name) for item in fields(Sample)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +110,12 @@ class CheckpointRow:
     """Wall clock, seconds."""
     cause: str = ""
     audit: Audit | None = None
+    goes: bool = False
+    """Whether thinning would take it."""
+    stays: str = ""
+    """Why thinning would not; empty where it would, or where that isn't known."""
+    note: str | None = None
+    """Of its pin, foreign text; `None`: it isn't pinned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,16 +178,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossPoint:
-    """A loss record; a loss that is not finite is `None` and named."""
+    """The loss of a step; one that is not finite is `None` and named."""
 
     step: int
     loss: float | None
     ema: float | None
     nonfinite: str = ""
     """`NaN`, `Infinity` or `-Infinity` where the loss is not finite."""
-    arm: str = ""
-    lr: float | None = None
-    grad_norm: float | None = None
 
 
 class RequestStage(StrEnum):
@@ -204,6 +239,8 @@ class RunView:
     checkpoint_bytes: int = 0
     """Size of all checkpoints together."""
     skipped: tuple[Skipped, ...] = ()
+    pins_problem: str = ""
+    """Why nothing can be thinned: pins that can't be read."""
     checkpoint_every: int | None = None
     audits: tuple[Audit, ...] = ()
     """All phases, by ascending step."""
@@ -212,11 +249,19 @@ class RunView:
     room: Room = field(default_factory=Room)
     full_in_seconds: float | None = None
     """When the disk will be full at this pace; `None`: not in sight or unknown."""
+    health: Health = NOT_JUDGED
+    """By the record."""
+    overdue_since: int | None = None
+    """The step of the newest checkpoint, where the next one should be there by now; 0: none is."""
     alarms: tuple[str, ...] = ()
+    judged_alarms: Mapping[str, int] = field(default_factory=dict)
+    """Those of the alarms that came of the run's health, each with the step where that began."""
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse; each is an alarm, too."""
-    replay: Replay | None = None
-    last_save: Save | None = None
+    state: State = field(default_factory=State)
+    """What the trainer told last, as it stands on file. What the history tells too is
+    reconciled with it in the view's own fields: step, total_steps, attempt, phase, alarms, notes.
+    """
     request: Request | None = None
     marks: tuple[Mark, ...] = ()
     events: tuple[Event, ...] = ()
@@ -250,8 +295,13 @@ class RunView:
     @property
     def replay_end(self) -> int | None:
         """The history's last step, where the run stands before it: steps to be trained again."""
-        is_behind = self.replay is not None and self.step < self.replay.last_step
-        return self.replay.last_step if self.replay is not None and is_behind else None
+        replay = self.state.replay
+        return replay.last_step if replay is not None and self.step < replay.last_step else None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the health is known as far as the record tells it."""
+        return self.health is not NOT_JUDGED
 
     @property
     def newest(self) -> CheckpointRow | None:

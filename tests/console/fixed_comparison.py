@@ -30,6 +30,8 @@ def fixed_side_by_side() -> SideBySide:
             val_loss=sum(rows.values()) / len(rows),
             text="reads the next line from the stream and returns it as a string. If the file is"
             " at its end, an empty string is returned.",
+            samples=(),
+            mean_score=None,
             against_first=None,
             verdict="",
         ),
@@ -41,6 +43,8 @@ def fixed_side_by_side() -> SideBySide:
             val_loss=sum(other.values()) / len(other),
             text="reads one line and returns the string without its newline; at the end of the"
             " file it returns None, so that an empty line can be told apart.",
+            samples=(),
+            mean_score=None,
             against_first=paired,
             verdict=verdict(*NAMES, paired),
         ),

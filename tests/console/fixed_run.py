@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from console.chart.series import Series
+from console.health.verdict import Health, Reason, SeriesLine
 from console.view.disk_forecast import Room
 from console.view.glance import Glance
 from console.view.gpu import Gpu, Gpus
@@ -14,6 +15,8 @@ from console.view.run_view import (
     ArmRow,
     Audit,
     CheckpointRow,
+    Event,
+    EventKind,
     LossPoint,
     Mark,
     MarkKind,
@@ -63,6 +66,41 @@ _ARMS = {
     "chat": (54, 0.120, 0.250, 0.049, 0.00, 0.25),
 }
 
+_EVENTS: tuple[tuple[int, EventKind, str] | tuple[int, EventKind, str, Severity], ...] = (
+    (1, EventKind.START, "starting: attempt 1"),
+    (41_232, EventKind.CRASH, "killed by the kernel: out of memory", Severity.BAD),
+    (41_233, EventKind.START, "resuming from step_041200.bin, attempt 2"),
+    (41_266, EventKind.REPLAY, "steps 41,201 to 41,232 proven equal to the record on file"),
+    (61_300, EventKind.SAVE, "ALARM checkpoint: no space left on device", Severity.BAD),
+    (61_340, EventKind.SAVE, "over: checkpoint: step_061340.bin written"),
+    (80_100, EventKind.THINNING, "thin: 412 checkpoints, 594 GB (ann@gpu7)"),
+    (97_000, EventKind.GATE, "2 audits in a row under 30, now 28.4", Severity.ATTENTION),
+    (97_100, EventKind.GATE, "score 41.0, no more under 30"),
+    (104_512, EventKind.STALL, "still 12 min", Severity.ATTENTION),
+    (PIVOT_STEP, EventKind.PIVOT, "phase 2: less code"),
+    (113_450, EventKind.OPERATOR, "stop: checkpoint written (ann@gpu7)"),
+    (113_451, EventKind.START, "resuming from step_113450.bin, attempt 4"),
+)
+
+_SERIES = {
+    "loss": "2.812, best 2.810",
+    "loss of stdlib-docs": "2.411, best 2.411",
+    "loss of stdlib-code": "2.268, best 2.266",
+    "loss of books": "3.120, best 3.118",
+    "loss of wiki-en": "3.344, best 3.342",
+    "loss of chat": "2.951, best 2.948",
+    "val_loss": "2.851, best 2.849",
+    "val_loss of books": "3.161, best 3.160",
+    "val_loss of wiki-en": "3.402, best 3.399",
+    "train–val gap": "0.039, usually 0.038",
+    "score": "72, best 73",
+    "grad_norm": "0.352, usually 0.348",
+    "clipping": "0%, usually 0%",
+    "step time": "10.0 s, usually 10.0 s",
+    "tokens/s": "52,429, usually 52,400",
+}
+
+_PINNED = 113_450
 _CAUSES = {PIVOT_STEP: "pivot", RESTART_STEP - 33: "stop", 113_450: "signal"}
 
 
@@ -78,7 +116,7 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
         takes_signals=True,
         step=STEP,
         total_steps=200_000,
-        last=LossPoint(step=STEP, loss=2.7026, ema=2.8135, arm="books"),
+        last=LossPoint(step=STEP, loss=2.7026, ema=2.8135),
         steps_per_minute=6.0,
         eta_seconds=(200_000 - STEP) * STEP_SECONDS,
         attempt=4,
@@ -104,6 +142,7 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
             for name, (pulls, reward, weight, probability, floor, cap) in _ARMS.items()
         ),
         zombies=(Zombie(arm="repo-docstrings", pulls=9120, weight=1.546, reason="no text there"),),
+        health=fixed_health(),
         room=Room(free_bytes=612_000_000_000, checkpoint_bytes=CHECKPOINT_BYTES),
         full_in_seconds=4.2 * 86_400,
         marks=(
@@ -114,6 +153,52 @@ def fixed_view(n_checkpoints: int = 1140) -> RunView:
         n_records=STEP,
         log_tail=_log(),
         notes=("replay of steps 113,451 to 113,466 proven",),
+    )
+
+
+def fixed_health() -> Health:
+    """Nothing is wrong with any series."""
+    return Health(verdict="healthy", lines=tuple(map(_well, _SERIES)))
+
+
+def ill_health() -> Health:
+    """The score falls since nine days, and one arm's text is bad since two."""
+    score = Reason(
+        kind="score",
+        series="score",
+        since_step=36_182,
+        past=75.1,
+        now=37.4,
+        text="audit score 75 → 37",
+        sigmas=21.4,
+        since_t=NOW - (STEP - 36_182) * STEP_SECONDS,
+    )
+    chat = Reason(
+        kind="source",
+        series="loss of chat",
+        since_step=95_940,
+        past=2.95,
+        now=3.61,
+        text="loss of chat 2.95 → 3.61",
+        sigmas=7.2,
+        since_t=NOW - (STEP - 95_940) * STEP_SECONDS,
+    )
+    ill = {reason.series: _ill(reason) for reason in (score, chat)}
+    lines = tuple(ill.get(name) or _well(name) for name in _SERIES)
+    return Health(verdict="ill", reasons=(score, chat), lines=lines)
+
+
+def _well(series: str) -> SeriesLine:
+    return SeriesLine(series=series, now=None, past=None, since_step=None, text=_SERIES[series])
+
+
+def _ill(reason: Reason) -> SeriesLine:
+    return SeriesLine(
+        series=reason.series,
+        now=reason.now,
+        past=reason.past,
+        since_step=reason.since_step,
+        text=reason.text,
     )
 
 
@@ -158,6 +243,35 @@ def fixed_machine() -> Machine:
         room=Room(free_bytes=612_000_000_000, free_inodes=31_200_000),
         recent=tuple(level / 7 for level in (7, 7, 6, 7, 7, 2, 7, 7, 7, 6, 7, 7)),
     )
+
+
+def ill_view() -> RunView:
+    """The same run after its score began to fall, its disk almost full."""
+    health = ill_health()
+    judged = {
+        "score: audit score 75 → 37 since step ~36,200": 36_182,
+        "loss of chat: loss of chat 2.95 → 3.61 since step ~95,900": 95_940,
+    }
+    free = 3_100_000_000
+    disk = "disk almost full: 3.10 GB free, room for 2 more checkpoints"
+    return replace(
+        fixed_view(),
+        health=health,
+        alarms=(disk, *judged),
+        judged_alarms=judged,
+        room=Room(free_bytes=free, checkpoint_bytes=CHECKPOINT_BYTES),
+        full_in_seconds=2100.0,
+    )
+
+
+def eventful_view() -> RunView:
+    """The same run with what happened to it."""
+    return replace(fixed_view(), events=tuple(_event(*each) for each in _EVENTS))
+
+
+def _event(step: int, kind: EventKind, text: str, severity: Severity = Severity.OK) -> Event:
+    t = NOW - (STEP - step) * STEP_SECONDS
+    return Event(t=t, step=step, kind=kind, text=text, severity=severity)
 
 
 def stopping_view() -> RunView:
@@ -207,7 +321,20 @@ def _checkpoint(step: int, cause: str) -> CheckpointRow:
         modified=written,
         cause=cause,
         audit=_audit(step, name, cause, written),
+        goes=not (why := _why_it_stays(step)),
+        stays=why,
+        note="before the learning rate" if why == "pinned" else None,
     )
+
+
+def _why_it_stays(step: int) -> str:
+    """With keep_last = 3, keep_every = 1,000 and a pin."""
+    newest = STEP // 100 * 100
+    if step >= newest - 200:
+        return "the newest" if step >= newest else "one of the last"
+    if step == _PINNED:
+        return "pinned"
+    return "a multiple of 1,000" if step % 1_000 == 0 else ""
 
 
 def _audit(step: int, checkpoint: str, cause: str, t: float) -> Audit:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from console.ui.app import ConsoleApp
 from console.ui.input_guard import QUIET_SECONDS
 from console.view.machine import Machine
 from console.view.run_view import RunView
+from console.view.sources import SourceFacts
 from tests.console import fixed_run
 from tests.console.scripted_pivots import ScriptedPivots
 from tests.console.told import Told
@@ -34,6 +35,7 @@ class ScriptedFollower:
     def __init__(self, view: RunView, series: Series | None = None) -> None:
         self.view = view
         self.series = series or Series()
+        self.sources = SourceFacts()
         self.machine = fixed_run.fixed_machine()
         self.looks = 0
         self.error: Exception | None = None
@@ -66,13 +68,19 @@ class RecordedOperations:
     def launch(self) -> Told:
         return self._called("launch")
 
-    def preview_thinning(self) -> Plan | Told:
-        self.calls.append("preview")
+    def preview_thinning(self, steps: Collection[int] = ()) -> Plan | Told:
+        self.calls.append(" ".join(["preview", *map(str, steps)]))
         return self.plan or Told(ok=False, message="thin: all are kept")
 
     def thin(self, plan: Plan) -> Told:
         assert plan is self.plan
         return self._called("thin")
+
+    def pin(self, steps: Sequence[int], note: str | None = None) -> Told:
+        return self._called(f"pin {[*steps]} {note}")
+
+    def unpin(self, steps: Sequence[int]) -> Told:
+        return self._called(f"unpin {[*steps]}")
 
     def _called(self, name: str) -> Told:
         self.calls.append(name)

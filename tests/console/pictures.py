@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 from console.pivot.wizard_files import WizardFiles
@@ -9,7 +10,7 @@ from console.ui.app import ConsoleApp
 from console.ui.screens.fork.compare import CompareScreen
 from console.ui.screens.pivot.progress import ProgressScreen
 from console.ui.widgets.fields import ConfirmField
-from tests.console import fixed_run
+from tests.console import fixed_run, fixed_sources
 from tests.console.fixed_comparison import fixed_side_by_side
 from tests.console.headless import Stage
 from tests.console.scripted_pivots import FACTS, STARTING, make_fixed_run
@@ -47,6 +48,14 @@ def picture_stage(folder: Path) -> Stage:
 
 async def show_dashboard(stage: Stage) -> None:
     """As it opens."""
+
+
+async def show_data(stage: Stage) -> None:
+    """The arms as sources of text, the pane alone."""
+    stage.follower.sources = fixed_sources.fixed_sources()
+    await stage.becomes(replace(stage.follower.view, health=fixed_sources.fixed_ills()))
+    await stage.pilot.press("3", "b", "z")
+    await stage.pilot.pause()
 
 
 async def show_checkpoints(stage: Stage) -> None:
@@ -109,8 +118,40 @@ async def show_compare(stage: Stage) -> None:
     await stage.pilot.pause()
 
 
+async def show_health(stage: Stage) -> None:
+    """Series by series, after the score began to fall."""
+    await stage.becomes(fixed_run.ill_view())
+    await stage.pilot.press("h")
+    await stage.pilot.pause()
+
+
+async def show_ill(stage: Stage) -> None:
+    """The first screen of a run that is ill."""
+    await stage.becomes(fixed_run.ill_view())
+
+
+async def show_alarms(stage: Stage) -> None:
+    """What nobody has acknowledged, and what has been."""
+    await stage.becomes(fixed_run.ill_view())
+    await stage.pilot.press("exclamation_mark", "a")
+    await stage.until(lambda: "lasts, seen" in stage.text(), "the acknowledgement")
+    await stage.pilot.pause()
+
+
+async def show_events(stage: Stage) -> None:
+    """Three weeks, the newest first."""
+    await stage.becomes(fixed_run.eventful_view())
+    await stage.pilot.press("e", "down", "down")
+    await stage.pilot.pause()
+
+
 SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {
     "dashboard": show_dashboard,
+    "ill": show_ill,
+    "health": show_health,
+    "alarms": show_alarms,
+    "events": show_events,
+    "data": show_data,
     "checkpoints": show_checkpoints,
     "stop": show_stop_dialog,
     "policy": show_policy,

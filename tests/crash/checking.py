@@ -9,6 +9,7 @@ from tests.crash.workload import N_PARAMS, Truth
 from tests.tiny import TIMELESS, train_here
 from trainer.persistence.loss_history import LossHistory
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.pins import pinned_steps
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
 from trainer.rundir.outcomes import Exit
@@ -43,6 +44,8 @@ def check_start(run: RunDirectory, truth: Truth, *, durable_step: int) -> None:
     assert not inventory.skipped, f"a final name without a checkpoint: {inventory.skipped}"
     newest = inventory.newest.step if inventory.newest else 0
     assert newest >= durable_step, f"step {durable_step} was durable, the newest is {newest}"
+    there = {found.step for found in inventory.checkpoints}
+    assert {step for step in pinned_steps(run) if step <= durable_step} <= there, "thinned a pin"
     for found in inventory.checkpoints:
         assert found.path.read_bytes() == truth.checkpoints[found.step], f"{found.path.name}"
     _check_history(run, truth, newest)

@@ -16,7 +16,7 @@ from tests.crash.checking import check_start, lay_out, train_to_the_end
 from tests.crash.pivot_states import PivotExplorer
 from tests.crash.pivots import go_back, go_on, make_run, request, train_a_step
 from tests.crash.states import read_tree
-from tests.crash.workload import MILESTONE, Truth, make_small_run, train_through_a_crash
+from tests.crash.workload import MILESTONE, PINNED, Truth, make_small_run, train_through_a_crash
 from tests.tiny import strict_json
 from trainer.persistence.checkpoints import Checkpointer
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
@@ -140,13 +140,14 @@ class Checker:
         self, directory: Path, name: str, promised: Mapping[str, Sequence[int]]
     ) -> None:
         run, steps = RunDirectory(directory / name), promised.get(name, ())
-        self._check_kept(run, [s for s in steps if not _THINS[name] or s % MILESTONE == 0])
+        kept = [s for s in steps if not _THINS[name] or s % MILESTONE == 0 or s == PINNED]
+        self._check_kept(run, kept)
         audits = promised.get(name + _AUDITS, ())
         lay_out(read_tree(run.path, ignored=run.tokens.name), self._copy)
         check_start(self._copy, self._truth, durable_step=max(steps, default=0))
         self._check_audits(self._copy, audits)
         train_to_the_end(run, self._truth)
-        self._check_kept(run, [s for s in steps if not _THINS[name] or s % MILESTONE == 0])
+        self._check_kept(run, kept)
         self._check_audits(run, audits)
 
     def _check_kept(self, run: RunDirectory, steps: Sequence[int]) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.fuzz.acts import Act
+from console.verbs.table import VERBS
+from tests.crash.fuzz.acts import DRAWN, Act
 from tests.crash.fuzz.cases import Arena, Case
 from tests.crash.workload import make_small_run
 from tests.tiny import ROOT
@@ -30,6 +31,10 @@ def test_no_mutated_run_makes_a_fault() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_verb_is_drawn() -> None:
+    assert VERBS.keys() == DRAWN.keys() - {"console", "trainer"}
 
 
 def raises(act: Act, run: Path) -> int:

@@ -12,6 +12,7 @@ from trainer.rundir.checkpoints.checkpoint import list_checkpoints
 from trainer.rundir.checkpoints.retention import plan_thinning
 from trainer.rundir.checkpoints.thinning import thin
 from trainer.rundir.config.settings import CheckpointSettings
+from trainer.rundir.layout import RunDirectory
 
 KEEP = CheckpointSettings(keep_last=3, keep_every=250)
 
@@ -33,7 +34,7 @@ def test_thousand_saves_and_thinnings_hold_no_file_open_and_no_more_disk(tmp_pat
     for step in range(1, 1001):
         save(saver, step)
         found = list_checkpoints(tmp_path, parameters.n_params).checkpoints
-        thin(plan_thinning(found, KEEP, {}))
+        thin(RunDirectory(tmp_path), plan_thinning(found, KEEP, {}))
         assert len(found) <= 3 + 4 + 1
     saver.close()
     left = [found.step for found in list_checkpoints(tmp_path, parameters.n_params).checkpoints]

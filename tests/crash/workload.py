@@ -12,12 +12,15 @@ import pytest
 from tests.crash.recording import Operation, Recorder
 from tests.tiny import Crashed, ask_checkpoint, crash, make_tiny_run, strict_json, train_here
 from trainer.rundir.checkpoints.checkpoint import Written, write_chunks
+from trainer.rundir.checkpoints.pins import pin
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
 
 N_PARAMS = 2_656
 MILESTONE = 6
 """Of a run that thins: checkpoints of multiples of this step are kept."""
+PINNED = 3
+"""The step that is pinned while such a run trains, and that its settings let go."""
 _SMALLER = {"layers = 2": "layers = 1", "heads = 2": "heads = 1", "width = 16": "width = 4"}
 
 
@@ -80,13 +83,14 @@ def record_training(path: Path, truth: Truth, *, thins: bool) -> list[Operation]
 
 
 def train_through_a_crash(run: RunDirectory, promise: Callable[[int], None]) -> None:
-    """A first start with saves by cadence and on request, a crash, a second start to the end.
+    """A first start with saves by cadence and on request, and a pin, a crash, a second start to
+    the end.
 
     `promise` is called with each step whose checkpoint the trainer has just been told is safe.
     """
     with promising(promise):
         with pytest.raises(Crashed):
-            train_here(run, {4: ask_checkpoint, 8: crash})
+            train_here(run, {2: lambda _: pin(run, PINNED, "a note"), 4: ask_checkpoint, 8: crash})
         assert train_here(run) is Exit.FINISHED
 
 

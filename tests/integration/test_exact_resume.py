@@ -71,6 +71,26 @@ def test_interrupted_run_ends_in_the_bytes_of_the_straight_one(
     assert ours.arms == theirs.arms
 
 
+def test_further_prompts_change_neither_the_training_nor_the_first_sample(
+    straight: RunDirectory, tmp_path: Path
+) -> None:
+    run = make_tiny_run(tmp_path / "run")
+    train_here(run, {9: ask_stop})
+    text = run.settings.read_text()
+    run.settings.write_text(text.replace("[audit]", '[audit]\nprompts = ["a run", "of text"]'))
+    assert train_here(run) is Exit.FINISHED
+    assert last_bytes(run) == last_bytes(straight)
+    assert timeless(strict_json(run.loss)) == timeless(strict_json(straight.loss))
+    ours, theirs = strict_json(run.samples)[-1], strict_json(straight.samples)[-1]
+    written = ours.pop("samples")
+    assert [sample["prompt"] for sample in written] == ["", "a run", "of text"]
+    assert len({sample["text"] for sample in written}) == 3
+    assert all(ours[name] == value for name, value in written[0].items())
+    assert ours.keys() == theirs.keys()
+    same = ("prompt", "text", "tokens", "score", "val_loss", "val_rows", "sha256", "environment")
+    assert [ours[name] for name in same] == [theirs[name] for name in same]
+
+
 def test_checkpoint_on_request_changes_nothing_that_follows(
     straight: RunDirectory, tmp_path: Path
 ) -> None:

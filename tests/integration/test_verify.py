@@ -212,6 +212,17 @@ def test_replay_finds_a_record_that_no_training_gives(
     assert "1 differ, the first is step 2" in capsys.readouterr().out
 
 
+def test_replay_compares_what_the_record_of_an_earlier_version_tells(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    reward = strict_json(run.loss)[1]["reward"]
+    fewer = run.loss.read_bytes().replace(f'"reward":{reward!r},'.encode(), b"", 1)
+    run.loss.write_bytes(fewer)
+    assert main(["verify", str(run.path), "--replay", "1..3"]) == 0
+    assert "every record the same" in capsys.readouterr().out
+
+
 def test_thin_shows_first_and_deletes_only_when_told(
     run: RunDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,6 +44,7 @@ def _audit(
     held_out: Mapping[str, TokenArray] | None = None,
     step: int = 100,
     seed: int = 1337,
+    prompts: tuple[str, ...] = (),
 ) -> Audit:
     return audit(
         engine,
@@ -51,7 +52,7 @@ def _audit(
         held_out or {},
         step=step,
         seed=seed,
-        settings=AuditSettings(),
+        settings=AuditSettings(prompts=prompts),
         context=CONTEXT,
         clock=iter([10.0, 10.25]).__next__,
     )
@@ -77,13 +78,39 @@ def test_seed_of_the_sample_follows_run_and_step_alone(tokenizer: TextTokenizer)
 def test_audit_carries_text_score_and_time(tokenizer: TextTokenizer) -> None:
     (ids,) = tokenizer.encode(["the cat sat on a mat"])
     made = _audit(ScriptedEngine([*ids, SEPARATOR_ID]), tokenizer)
-    assert made.text == "the cat sat on a mat"
-    assert made.coherence == score_text(made.text)
-    assert (made.prompt, made.tokens, made.ms) == ("", len(ids) + 1, 250)
+    (sample,) = made.samples
+    assert sample.text == "the cat sat on a mat"
+    assert sample.coherence == score_text(sample.text)
+    assert (sample.prompt, sample.tokens, made.ms) == ("", len(ids) + 1, 250)
+
+
+def test_each_prompt_has_a_sample_behind_the_separator_and_its_own_tokens(
+    tokenizer: TextTokenizer,
+) -> None:
+    engine = ScriptedEngine()
+    made = _audit(engine, tokenizer, prompts=("the cat", "a mat"))
+    assert [sample.prompt for sample in made.samples] == ["", "the cat", "a mat"]
+    begun = [prompt for prompt, _, _ in engine.asked]
+    assert begun == [[SEPARATOR_ID, *ids] for ids in tokenizer.encode(["", "the cat", "a mat"])]
+    assert [n_tokens for _, n_tokens, _ in engine.asked] == [420] * 3
+
+
+def test_a_prompts_seed_follows_its_words_and_not_what_else_is_asked_for(
+    tokenizer: TextTokenizer,
+) -> None:
+    seeds = []
+    for prompts in ((), ("a",), ("b", "a")):
+        engine = ScriptedEngine()
+        _audit(engine, tokenizer, prompts=prompts)
+        seeds.append(dict(zip(("", *prompts), (seed for _, _, seed in engine.asked), strict=True)))
+    assert seeds[0][""] == seeds[1][""] == seeds[2][""]
+    assert seeds[1]["a"] == seeds[2]["a"]
+    assert len({*seeds[2].values()}) == 3
 
 
 def test_any_tokens_are_audited(tokenizer: TextTokenizer) -> None:
-    _audit(ScriptedEngine([*range(299, -1, -1), 511]), tokenizer).text.encode()
+    made = _audit(ScriptedEngine([*range(299, -1, -1), 511]), tokenizer)
+    made.samples[0].text.encode()
 
 
 def test_held_out_rows_are_sixteen_spread_evenly_and_always_the_same() -> None:

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.proxy.bandit import LOSS_MEMORY_PULLS, REWARD_MEMORY_PULLS, Bandit, PolicyError
+from trainer.proxy.bandit import Bandit, PolicyError
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX
-from trainer.rundir.config.policy import Earned, weights_of
+from trainer.rundir.config.policy import (
+    LOSS_MEMORY_PULLS,
+    REWARD_MEMORY_PULLS,
+    Earned,
+    weights_of,
+)
 from trainer.rundir.config.rules import NEWEST_RULES, RULES
 from trainer.rundir.config.run_toml import parse_settings, render_new_run
 from trainer.rundir.config.settings import ArmPolicy, SourceSettings

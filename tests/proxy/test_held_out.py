@@ -10,14 +10,14 @@ from tests.rundir.sources.test_pieces import prose
 from trainer.proxy.held_out import MOST_HELD_OUT_SHARE, Survey, digest_of, survey
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.outcomes import SourceError
-from trainer.rundir.sources.pieces import piece_characters
+from trainer.rundir.sources.text_rules import text_rules
 
 MANY = [f"document {i}" for i in range(5000)]
 
 
 def _held_out(documents: list[str], found: Survey | None = None) -> set[str]:
     found = found or survey(documents)
-    return {document for document in documents if found.is_held_out(digest_of(document))}
+    return {document for document in documents if digest_of(document) <= found.bound}
 
 
 def test_one_percent_is_held_out_by_hash() -> None:
@@ -45,7 +45,7 @@ def test_small_source_holds_out_the_document_with_the_smallest_hash() -> None:
 def test_copies_of_one_document_are_all_for_training() -> None:
     found = survey(["same", "same"])
     assert found.held_out_documents == 0
-    assert not found.is_held_out(digest_of("same"))
+    assert digest_of("same") > found.bound
 
 
 def test_something_is_left_to_train_on_even_if_all_hashes_are_small() -> None:
@@ -151,5 +151,5 @@ def test_segments_follow_each_other_in_the_document_and_none_is_blank(documents:
 
 def test_size_of_a_piece_is_about_the_text_of_a_row_and_nothing_by_rules_1() -> None:
     settings = parse_settings("rules = 2")
-    assert piece_characters(settings) == 4 * settings.model.context
-    assert piece_characters(replace(settings, rules=1)) == 0
+    assert text_rules(settings).piece_characters == 4 * settings.model.context
+    assert text_rules(replace(settings, rules=1)).piece_characters == 0

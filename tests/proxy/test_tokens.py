@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from tests.proxy.conftest import small_documents
-from trainer.proxy import tokens as tokens_module
 from trainer.proxy.held_out import digest_of, survey
+from trainer.proxy.preparation import units
 from trainer.proxy.progress import Progress, ignore
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenizedSource, tokenize_source
@@ -82,7 +82,7 @@ def test_tokens_are_the_documents_each_ended_by_a_separator(
 ) -> None:
     source = load()
     found = survey(DOCUMENTS)
-    held_out = [text for text in DOCUMENTS if found.is_held_out(digest_of(text))]
+    held_out = [text for text in DOCUMENTS if digest_of(text) <= found.bound]
     assert _documents(tokenizer, source.held_out) == held_out
     assert _documents(tokenizer, source.train) == [d for d in DOCUMENTS if d not in held_out]
     assert (source.documents, source.held_out_documents) == (40, len(held_out))
@@ -98,7 +98,7 @@ def test_second_start_reads_no_text(
     load: Load, monkeypatch: pytest.MonkeyPatch, encodings: list[int]
 ) -> None:
     first = load()
-    monkeypatch.setattr(tokens_module, "read_documents", lambda *_: pytest.fail("text was read"))
+    monkeypatch.setattr(units, "contents_of", lambda *_: pytest.fail("text was read"))
     second = load()
     assert np.array_equal(first.train, second.train)
     assert np.array_equal(first.held_out, second.held_out)
@@ -168,7 +168,7 @@ def test_another_tokenizer_makes_other_tokens(
 
 
 def test_giving_up_half_way_leaves_nothing_that_is_taken_for_good(
-    load: Load, encodings: list[int]
+    load: Load, encodings: list[int], tmp_path: Path
 ) -> None:
     def give_up(fraction: float, what: str) -> None:
         if what.startswith("encoding") and fraction:
@@ -176,8 +176,9 @@ def test_giving_up_half_way_leaves_nothing_that_is_taken_for_good(
 
     with pytest.raises(InterruptedError):
         load(progress=give_up)
+    assert not list(tmp_path.glob("tokens/*/index.json"))
     assert len(load().train) > 0
-    assert encodings == [40, 40]
+    assert encodings == [40], "what was durable was encoded again"
 
 
 def test_progress_names_the_source_and_ends_at_1(load: Load) -> None:

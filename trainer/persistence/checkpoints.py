@@ -8,7 +8,7 @@ from trainer.engine.engine import Engine
 from trainer.persistence.background_save import Saver
 from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
-from trainer.proxy.audit import Audit, audit
+from trainer.proxy.audit import Audit, Sample, audit
 from trainer.proxy.feed import Feed
 from trainer.proxy.gate import judge
 from trainer.rundir.checkpoints.checkpoint import (
@@ -202,10 +202,10 @@ class Checkpointer:
         except AuditSkipped:
             self._reporter.say(f"audit of step {step:,} skipped: the next start makes it")
             return
-        self._audit = self._record(result, step, cause)
+        self._audit = record = self._record(result, step, cause)
         val_loss = "-" if result.val_loss is None else f"{result.val_loss:.4f}"
         self._reporter.say(
-            f"audit of step {step:,}: score {result.coherence.score:.1f}, val_loss {val_loss}"
+            f"audit of step {step:,}: score {record['score']:.1f}, val_loss {val_loss}"
         )
 
     def adopt(self, checkpoint: Checkpoint) -> None:
@@ -309,16 +309,14 @@ class Checkpointer:
         return checkpoint.step not in audited
 
     def _record(self, result: Audit, step: int, cause: str) -> Record:
+        all_samples = [_sample_fields(sample) for sample in result.samples]
         return {
             "step": step,
             "checkpoint": checkpoint_name(step),
             "cause": cause,
             "phase": self._reporter.state.phase,
-            "prompt": result.prompt,
-            "text": result.text,
-            "tokens": result.tokens,
-            "score": result.coherence.score,
-            **asdict(result.coherence),
+            **_sample_fields(result.samples[0]),
+            **({"samples": all_samples} if len(all_samples) > 1 else {}),
             "val_loss": result.val_loss,
             "val_losses": result.val_losses,
             "val_rows": result.val_rows,
@@ -360,7 +358,7 @@ class Checkpointer:
         nonfinite_steps, written = self._history.nonfinite_steps, self.newest_step
         try:
             plan = plan_of(self._run, self._settings, nonfinite_steps, written=written)
-            thin(plan)
+            plan = thin(self._run, plan)
         except (OSError, HistoryError) as error:
             self._reporter.alarm(THIN_ALARM, str(error))
             return
@@ -390,3 +388,13 @@ class Checkpointer:
                 f" {settings.audit.threshold:g}, the last at step {verdict.last_step:,}: read the"
                 " samples; go back to an older checkpoint, or set audit.patience = 0 in run.toml"
             )
+
+
+def _sample_fields(sample: Sample) -> Record:
+    return {
+        "prompt": sample.prompt,
+        "text": sample.text,
+        "tokens": sample.tokens,
+        "score": sample.coherence.score,
+        **asdict(sample.coherence),
+    }

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from trainer.persistence.reporter import Reporter
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.sources.pieces import piece_characters
 from trainer.rundir.sources.prepared import Drift, drift_of, read_index, token_folder
+from trainer.rundir.sources.text_rules import text_rules
 
 GOES_ON_PREPARED = (
     "training goes on with the tokens that were prepared; new text comes in by a pivot"
@@ -62,7 +62,7 @@ class SourceWatch:
                     self._run.path,
                     folder,
                     index,
-                    piece_characters=piece_characters(self._settings),
+                    rules=text_rules(self._settings),
                     reads=False,
                 )
                 self._found[name] = drift.altered

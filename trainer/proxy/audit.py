@@ -37,14 +37,22 @@ class AuditedEngine(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
-    """One audit, as `.samples.json` records it."""
+class Sample:
+    """What the model wrote behind one prompt."""
 
     prompt: str
     text: str
     tokens: int
     """Free tokens: the prompt isn't among them."""
     coherence: Coherence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """One audit, as `.samples.json` records it."""
+
+    samples: tuple[Sample, ...]
+    """The first is the one without a prompt: what scores, gate and health go by."""
     val_loss: float | None
     """Mean over all held-out rows, nats a token; None: nothing is held out, or not finite."""
     val_losses: dict[str, float | None]
@@ -65,26 +73,19 @@ def audit(
     context: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Audit:
-    """Sample `settings.tokens` free tokens, score their text, take the held-out loss.
+    """Sample free tokens without a prompt and behind each, score them, take the held-out loss.
 
-    The sample starts from the separator alone, as a document does, with a seed that depends on
-    nothing but the run's seed and the step.
+    One sample after the other, so that none depends on what else is asked for.
     """
     start_seconds = clock()
-    tokens = engine.sample(
-        [SEPARATOR_ID],
-        settings.tokens,
-        seed=derive_seed("sample", seed, step),
-        temperature=TEMPERATURE,
+    samples = tuple(
+        _sample(engine, tokenizer, prompt, settings.tokens, seed=sample_seed(seed, step, prompt))
+        for prompt in ("", *settings.prompts)
     )
-    text = tokenizer.decode(tokens)
     rows = {name: held_out_rows(tokens, context=context) for name, tokens in held_out.items()}
     losses = {name: engine.evaluate(taken) for name, taken in rows.items() if len(taken)}
     return Audit(
-        prompt="",
-        text=text,
-        tokens=len(tokens),
-        coherence=score_text(text),
+        samples=samples,
         val_loss=_mean([loss for of_source in losses.values() for loss in of_source]),
         val_losses={name: _mean(of_source) for name, of_source in losses.items()},
         val_rows={
@@ -95,6 +96,21 @@ def audit(
         },
         ms=(clock() - start_seconds) * 1000,
     )
+
+
+def sample_seed(seed: int, step: int, prompt: str) -> int:
+    """It depends on nothing but the run's seed, the step and the prompt's own words."""
+    return derive_seed("sample", seed, step, *((prompt,) if prompt else ()))
+
+
+def _sample(
+    engine: AuditedEngine, tokenizer: TextTokenizer, prompt: str, n_tokens: int, *, seed: int
+) -> Sample:
+    """It starts from the separator, as a document does, that begins with the prompt."""
+    (begun,) = tokenizer.encode([prompt])
+    tokens = engine.sample([SEPARATOR_ID, *begun], n_tokens, seed=seed, temperature=TEMPERATURE)
+    text = tokenizer.decode(tokens)
+    return Sample(prompt=prompt, text=text, tokens=len(tokens), coherence=score_text(text))
 
 
 def held_out_rows(tokens: TokenArray, *, context: int) -> NDArray[np.int64]:

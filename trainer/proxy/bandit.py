@@ -4,15 +4,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from trainer.proxy.randomness import derive_uniform
-from trainer.rundir.config.policy import Earned, probabilities_of, weights_of
+from trainer.rundir.config.policy import (
+    LOSS_MEMORY_PULLS,
+    REWARD_MEMORY_PULLS,
+    Earned,
+    probabilities_of,
+    weights_of,
+)
 from trainer.rundir.config.settings import ArmPolicy
 from trainer.rundir.outcomes import SettingsError
 from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.state import ArmState, Zombie
-
-REWARD_MEMORY_PULLS = 20
-LOSS_MEMORY_PULLS = 50
-"""Pulls over which the averages forget: each pull moves them by one part in so many."""
 
 
 class PolicyError(SettingsError):

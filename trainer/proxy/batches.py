@@ -12,11 +12,12 @@ from trainer.proxy.tokens import TokenArray
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError, TokensError
 from trainer.rundir.records.loss_record import LossRecord
+from trainer.rundir.sources.prepared import rows_in
 
 
 def count_rows(tokens: TokenArray, *, context: int) -> int:
-    """How many rows of `context` tokens and one target follow each other without overlap."""
-    return max(0, len(tokens) - 1) // context
+    """The rows of a source's tokens."""
+    return rows_in(len(tokens), context)
 
 
 def require_rows(name: str, tokens: TokenArray, *, context: int) -> None:

@@ -27,8 +27,8 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, SourceError
 from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.sources.documents import fingerprint_of, read_documents
-from trainer.rundir.sources.pieces import piece_characters
 from trainer.rundir.sources.prepared import TEXT_DIGITS, is_gone
+from trainer.rundir.sources.text_rules import text_rules
 from trainer.rundir.state import ArmState
 
 
@@ -144,7 +144,7 @@ def open_feed(
             tokenizer=tokenizer,
             vocab_size=settings.model.vocab_size,
             progress=progress,
-            piece_characters=piece_characters(settings),
+            rules=text_rules(settings),
             frozen=None if is_new else texts.get(name, ""),
         )
         require_rows(name, sources[name].train, context=settings.model.context)
@@ -196,7 +196,7 @@ def _open_tokenizer(
             base=run.path,
             vocab_size=settings.model.vocab_size,
             progress=progress,
-            piece_characters=piece_characters(settings),
+            rules=text_rules(settings),
             wanted=wanted,
         )
     except SourceError as error:
@@ -218,7 +218,7 @@ def _require_its_text(
         documents = read_documents(
             source,
             run.path,
-            piece_characters=piece_characters(settings),
+            rules=text_rules(settings),
             check=partial(progress, 0.0, f"reading {name}"),
             is_checked=False,
         )

@@ -6,9 +6,10 @@ that are made again are the same.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any, TypeAlias
 
 from trainer.rundir.outcomes import SourceError
 from trainer.rundir.sources.pieces import pieces_of
@@ -17,8 +18,53 @@ HELD_OUT_SHARE = 0.01
 MOST_HELD_OUT_SHARE = 0.05
 """Of a source's text; of small ones more than 1 % can come out by chance."""
 
-_BY_HASH = int(HELD_OUT_SHARE * 2**64).to_bytes(8)
+BY_HASH = int(HELD_OUT_SHARE * 2**64).to_bytes(8)
+"""What has a sha256 not above this is held out, but where that is too much or nothing."""
+
 _NONE = b""
+
+Hashed: TypeAlias = list[tuple[bytes, str]]
+"""A document as what is held out at a time: the sha256 that decides, and the text."""
+
+
+def digest_of(document: str) -> bytes:
+    """The sha256 of a document: it alone decides on which side the document lands."""
+    return hashlib.sha256(document.encode()).digest()
+
+
+def hashed(document: str, piece_characters: int) -> Hashed:
+    """The document by pieces of about that size, or (0) whole."""
+    if not piece_characters:
+        return [(digest_of(document), document)]
+    # blank lines about a piece don't count
+    return [(digest_of(p.strip()), p) for p in pieces_of(document, piece_characters)]
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The line between what is trained on and what is held out."""
+
+    bound: bytes
+    """What has a sha256 not above this is held out."""
+    by_pieces: bool
+
+    def segments(self, document: Hashed) -> Iterator[tuple[bool, str]]:
+        """The document in stretches that are on one side: whether held out, and the text.
+
+        What is held out elsewhere, but would here be more than a source's share, is in neither.
+        """
+        if not self.by_pieces:
+            for digest, text in document:
+                yield digest <= self.bound, text
+            return
+        for side, stretch in groupby(document, key=lambda piece: self._side(piece[0])):
+            text = "".join(piece for _, piece in stretch)
+            if side is not None and text.strip():
+                yield side, text
+
+    def _side(self, digest: bytes) -> bool | None:
+        """Whether a piece is held out; None: it is left out altogether."""
+        return True if digest <= self.bound else None if digest <= BY_HASH else False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,37 +82,10 @@ class Survey:
     piece_characters: int = 0
     """About the size of what is held out at a time; 0: whole documents."""
 
-    def is_held_out(self, digest: bytes) -> bool:
-        """Whether the text with this sha256 belongs to the held-out text."""
-        return digest <= self.bound
-
     def segments(self, document: str) -> Iterator[tuple[bool, str]]:
-        """The document in stretches that are on one side: whether held out, and the text.
-
-        What is held out elsewhere, but would here be more than a source's share, is in neither.
-        """
-        if not self.piece_characters:
-            yield self.is_held_out(digest_of(document)), document
-            return
-        digests = ((_piece_digest(p), p) for p in pieces_of(document, self.piece_characters))
-        for side, stretch in groupby(digests, key=lambda piece: self._side(piece[0])):
-            text = "".join(piece for _, piece in stretch)
-            if side is not None and text.strip():
-                yield side, text
-
-    def _side(self, digest: bytes) -> bool | None:
-        """Whether a piece is held out; None: it is left out altogether."""
-        return True if self.is_held_out(digest) else None if digest <= _BY_HASH else False
-
-
-def digest_of(document: str) -> bytes:
-    """The sha256 of a document: it alone decides on which side the document lands."""
-    return hashlib.sha256(document.encode()).digest()
-
-
-def _piece_digest(piece: str) -> bytes:
-    """That of a piece, whatever blank lines stand about it."""
-    return digest_of(piece.strip())
+        """As `Sides.segments`."""
+        sides = Sides(self.bound, self.piece_characters > 0)
+        return sides.segments(hashed(document, self.piece_characters))
 
 
 def survey(documents: Iterable[str], *, piece_characters: int = 0) -> Survey:
@@ -82,16 +101,14 @@ def survey(documents: Iterable[str], *, piece_characters: int = 0) -> Survey:
     Raises:
         SourceError: there is no document.
     """
-    count = _PieceCount(piece_characters) if piece_characters else _DocumentCount()
+    count = new_count(piece_characters)
     whole = hashlib.sha256()
     n_documents = text_bytes = 0
     for document in documents:
-        data = document.encode()
-        digest = hashlib.sha256(data).digest()
-        whole.update(digest)
+        whole.update(digest_of(document))
         n_documents += 1
-        text_bytes += len(data)
-        count.add(document, digest)
+        text_bytes += len(document.encode())
+        count.add(hashed(document, piece_characters))
     if not n_documents:
         raise SourceError("there is no text in it")
     held_out_documents, bound = count.settle(n_documents, text_bytes)
@@ -105,49 +122,81 @@ def survey(documents: Iterable[str], *, piece_characters: int = 0) -> Survey:
     )
 
 
-class _DocumentCount:
+class DocumentCount:
     """What of whole documents is held out: rules 1."""
 
     def __init__(self) -> None:
         self._by_hash = self._smallest_count = 0
         self._smallest = b"\xff" * 33
 
-    def add(self, document: str, digest: bytes) -> None:
-        self._by_hash += digest <= _BY_HASH
-        is_smaller = digest < self._smallest
-        self._smallest_count = (
-            1 if is_smaller else self._smallest_count + (digest == self._smallest)
-        )
-        self._smallest = min(self._smallest, digest)
+    def add(self, document: Hashed) -> None:
+        """One document."""
+        for digest, _ in document:
+            self._by_hash += digest <= BY_HASH
+            self._take(digest, 1)
+
+    def told(self) -> dict[str, Any]:
+        """As JSON, for `merge`."""
+        return {
+            "by_hash": self._by_hash,
+            "smallest": self._smallest.hex(),
+            "smallest_count": self._smallest_count,
+        }
+
+    def merge(self, told: Mapping[str, Any]) -> None:
+        """What another part of the source has counted."""
+        self._by_hash += told["by_hash"]
+        if told["smallest_count"]:
+            self._take(bytes.fromhex(told["smallest"]), told["smallest_count"])
 
     def settle(self, n_documents: int, text_bytes: int) -> tuple[int, bytes]:
         """How many documents are held out, and the bound of their hashes."""
         if 0 < self._by_hash < n_documents:
-            return self._by_hash, _BY_HASH
+            return self._by_hash, BY_HASH
         if self._smallest_count == n_documents:
             return 0, _NONE
         return self._smallest_count, self._smallest
 
+    def divides_as(self, bound: bytes) -> bool:
+        """Whether the bound parts the text as `BY_HASH` does."""
+        return bound == BY_HASH
 
-class _PieceCount:
+    def _take(self, digest: bytes, count: int) -> None:
+        if digest < self._smallest:
+            self._smallest, self._smallest_count = digest, count
+        elif digest == self._smallest:
+            self._smallest_count += count
+
+
+class PieceCount:
     """What of a source's pieces is held out: rules 2."""
 
-    def __init__(self, piece_characters: int) -> None:
-        self._piece_characters = piece_characters
+    def __init__(self) -> None:
         self._bytes: Counter[bytes] = Counter()
         """Text of each piece in the lowest 1 %, all its copies together: some MB of a 100 GB."""
         self._smallest: Counter[bytes] = Counter()
         """Documents by the smallest hash of their pieces, where that is in the lowest 1 %."""
 
-    def add(self, document: str, digest: bytes) -> None:
-        smallest = b"\xff"
-        for piece in pieces_of(document, self._piece_characters):
-            of_piece = _piece_digest(piece)
-            if of_piece <= _BY_HASH:
-                self._bytes[of_piece] += len(piece.encode())
-                smallest = min(smallest, of_piece)
-        if smallest <= _BY_HASH:
-            self._smallest[smallest] += 1
+    def add(self, document: Hashed) -> None:
+        """One document."""
+        held_out = [(digest, piece) for digest, piece in document if digest <= BY_HASH]
+        for digest, piece in held_out:
+            self._bytes[digest] += len(piece.encode())
+        if held_out:
+            self._smallest[min(digest for digest, _ in held_out)] += 1
+
+    def told(self) -> dict[str, Any]:
+        """As JSON, for `merge`."""
+        return {
+            "bytes": {digest.hex(): n for digest, n in self._bytes.items()},
+            "smallest": {digest.hex(): n for digest, n in self._smallest.items()},
+        }
+
+    def merge(self, told: Mapping[str, Any]) -> None:
+        """What another part of the source has counted."""
+        for counter, name in ((self._bytes, "bytes"), (self._smallest, "smallest")):
+            for digest, n in told[name].items():
+                counter[bytes.fromhex(digest)] += n
 
     def settle(self, n_documents: int, text_bytes: int) -> tuple[int, bytes]:
         """How many documents have held-out text, and the bound of its pieces' hashes."""
@@ -158,3 +207,12 @@ class _PieceCount:
                 break
             bound = digest
         return sum(n for digest, n in self._smallest.items() if digest <= bound), bound
+
+    def divides_as(self, bound: bytes) -> bool:
+        """Whether the bound parts the text as `BY_HASH` does."""
+        return all(digest <= bound for digest in self._bytes)
+
+
+def new_count(piece_characters: int) -> DocumentCount | PieceCount:
+    """Nothing counted yet."""
+    return PieceCount() if piece_characters else DocumentCount()

@@ -18,6 +18,7 @@ from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.environment import TokenizerError, lost_tokenizer, require_tokenizer
 from trainer.rundir.reading import TOKENIZER_BYTES, read_file
 from trainer.rundir.sources.documents import naming, read_documents
+from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS, TextRules
 
 SEPARATOR = "<|endoftext|>"
 SEPARATOR_ID = 0
@@ -39,10 +40,15 @@ class TextTokenizer:
     """Text to tokens and back; any text and any token ids are fine."""
 
     def __init__(self, data: bytes) -> None:
+        self._data = data
         self.sha256 = hashlib.sha256(data).hexdigest()
         self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
         # The separator's name in a text is text; only the end of a document is the token.
         self._tokenizer.encode_special_tokens = True
+
+    def __reduce__(self) -> tuple[type["TextTokenizer"], tuple[bytes]]:
+        """For a process that encodes beside this one."""
+        return TextTokenizer, (self._data,)
 
     @property
     def entries(self) -> int:
@@ -93,20 +99,20 @@ def make_tokenizer(
     base: Path,
     vocab_size: int,
     progress: Progress,
-    piece_characters: int = 0,
+    rules: TextRules = WHOLE_DOCUMENTS,
     wanted: str = "",
 ) -> TextTokenizer:
     """Learn the merges from the sources and freeze them in `path`; if it is there, read it.
 
     The same text gives the same bytes. `progress` may raise to give up: nothing is written then.
-    `piece_characters` is that of `survey`: what is held out of training is held out of this, too.
+    By the run's `rules` of text: what is held out of training is held out of this, too.
     `wanted`: the sha256 of the one that a history was trained with; no other is taken, or made.
 
     Raises:
         SourceError, TokenizerError, OSError.
     """
     if not path.exists():
-        data = _train(sources, base, vocab_size, progress, piece_characters).encode()
+        data = _train(sources, base, vocab_size, progress, rules).encode()
         made = hashlib.sha256(data).hexdigest()
         if wanted and made != wanted:
             raise TokenizerError(f"{lost_tokenizer(path)} (sha256 {made} instead of {wanted})")
@@ -121,7 +127,7 @@ def _train(
     base: Path,
     vocab_size: int,
     progress: Progress,
-    piece_characters: int,
+    rules: TextRules,
 ) -> str:
     samples = []
     for name, source in sources.items():
@@ -130,10 +136,10 @@ def _train(
                 read_documents,
                 source,
                 base,
-                piece_characters=piece_characters,
+                rules=rules,
                 check=partial(progress, 0.0, f"reading {name}"),
             )
-            samples.append(_Sample(read, survey(read(), piece_characters=piece_characters)))
+            samples.append(_Sample(read, survey(read(), piece_characters=rules.piece_characters)))
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

@@ -3,6 +3,7 @@
 A fork is made beside its final name and renamed when it is whole. No byte of the parent changes.
 """
 
+import contextlib
 import shutil
 import tomllib
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from trainer.rundir.atomic import sync_directory, write_atomic
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
 from trainer.rundir.checkpoints.cloning import clone_file, digest_of
 from trainer.rundir.checkpoints.coverage import own_checkpoints
+from trainer.rundir.checkpoints.pins import pin, read_pins
 from trainer.rundir.config.policy_change import (
     FIXED_BY_WEIGHTS,
     PolicyChange,
@@ -241,6 +243,9 @@ def _fill(
         settings={name: _value(value) for name, value in settings.items()},
         lineage=(Base(parent=run.name, step=base.step, sha256=sha256), *_lineage(run)),
     )
+    with contextlib.suppress(HistoryError):  # pins that can't be read are no reason for no fork
+        if (note := read_pins(run).get(base.step)) is not None:
+            pin(fork, base.step, note)
     write_atomic(fork.fork, orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2) + b"\n")
 
 

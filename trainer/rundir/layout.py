@@ -55,6 +55,10 @@ class RunDirectory:
         return self.path / "fork.json"
 
     @property
+    def pins(self) -> Path:
+        return self.path / "pins"
+
+    @property
     def actions(self) -> Path:
         return self.path / "actions.jsonl"
 

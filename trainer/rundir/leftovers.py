@@ -13,6 +13,9 @@ _ANYONES = re.compile(r"\.(run\.toml|pivot\.json)\.([0-9]+)\.partial")
 """Also written by who has no lock (a pivot is requested while the trainer runs): with their pid."""
 
 
+_PINS = re.compile(r"\.step_[0-9]+\.txt\.([0-9]+)\.partial")
+
+
 def remove_leftovers(run: RunDirectory) -> list[str]:
     """Unlink the temporary files that nobody is going to rename any more; their names.
 
@@ -34,11 +37,24 @@ def leftover_room(run: RunDirectory) -> tuple[int, int]:
 
 
 def _leftovers(run: RunDirectory) -> list[str]:
-    return sorted(path.name for path in run.path.iterdir() if _is_left(path))
+    left = [path for path in run.path.iterdir() if _is_left(path)]
+    left += [path for path in _in_pins(run) if _is_dead(_PINS.fullmatch(path.name))]
+    return sorted(str(path.relative_to(run.path)) for path in left)
+
+
+def _in_pins(run: RunDirectory) -> list[Path]:
+    try:
+        return list(run.pins.iterdir())
+    except OSError:
+        return []  # there are none, or a thinning tells why they can't be read
 
 
 def _is_left(path: Path) -> bool:
-    anyones = _ANYONES.fullmatch(path.name)
-    if anyones:
-        return process_start_time(int(anyones[2])) is None
+    if anyones := _ANYONES.fullmatch(path.name):
+        return _is_dead(anyones)
     return _TRAINERS_OWN.fullmatch(path.name) is not None
+
+
+def _is_dead(match: re.Match[str] | None) -> bool:
+    """Whether a process that is gone, by the pid at the name's end, wrote it."""
+    return match is not None and process_start_time(int(match[match.re.groups])) is None

@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 import orjson
 
-from trainer.rundir.checkpoints.checkpoint import CHUNK_BYTES, Checkpoint, Inventory
+from trainer.rundir.checkpoints.checkpoint import (
+    CHUNK_BYTES,
+    Checkpoint,
+    Inventory,
+    checkpoint_name,
+)
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.coverage import own_checkpoints, what_history_lost
+from trainer.rundir.checkpoints.pins import pinned_steps
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.environment import recorded_environment
 from trainer.rundir.layout import RunDirectory
@@ -40,7 +46,9 @@ class Finding:
     """One thing that was checked."""
 
     part: str
-    """directory, settings, checkpoint, history, audits, state, tokenizer, tokens, fork, replay."""
+    """directory, settings, checkpoint, pins, history, audits, state, tokenizer, tokens, fork,
+    replay.
+    """
     ok: bool
     what: str
 
@@ -67,6 +75,7 @@ def verify(run: RunDirectory) -> Iterator[Finding]:
     for checkpoint in inventory.checkpoints:
         yield check_checkpoint(checkpoint, audits.get(checkpoint.step))
     yield from _check_owed(run, inventory, audits)
+    yield from _check_pins(run, inventory)
     state = read_state(run.state)
     history = yield from _check_history(run, inventory)
     yield _check_state(run, state, history)
@@ -126,6 +135,17 @@ def _check_owed(run: RunDirectory, inventory: Inventory, audits: Steps) -> Itera
     if owed:
         what = f"{run.samples.name}: no audit of {owed[0]} ({len(owed):,} missing)"
         yield Finding(part="audits", ok=False, what=f"{what}: it was lost or cut")
+
+
+def _check_pins(run: RunDirectory, inventory: Inventory) -> Iterator[Finding]:
+    """What is pinned is there."""
+    try:
+        pinned = pinned_steps(run)
+    except RunError as error:
+        yield Finding(part="pins", ok=False, what=str(error))
+        return
+    for step in sorted(pinned - {checkpoint.step for checkpoint in inventory.checkpoints}):
+        yield Finding(part="pins", ok=False, what=f"{checkpoint_name(step)}: pinned, and not there")
 
 
 def _check_history(run: RunDirectory, inventory: Inventory) -> Generator[Finding, None, Steps]:

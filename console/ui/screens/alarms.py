@@ -17,10 +17,10 @@ from console.ui.widgets.cursor_list import CursorList
 from console.ui.widgets.text import foreign, left
 from console.view.alarm_book import Alarm, unacknowledged
 
-_STATE_CELLS = 13
+_STATE_CELLS = 15
 
 
-class AlarmsScreen(ListedScreen):
+class AlarmsScreen(ListedScreen[int]):
     """Ends with the step at which the chosen alarm was raised, or none."""
 
     HINT = "Enter to its step   a acknowledge   A all   T dates   Esc back"

@@ -23,7 +23,8 @@ from console.ui.widgets.audit_lines import (
     text_lines,
 )
 from console.ui.widgets.line_view import LineView
-from console.ui.widgets.text import foreign, right
+from console.ui.widgets.sample_columns import prompt_name
+from console.ui.widgets.text import foreign, left, right
 from console.view.run_view import Audit
 
 _LABEL_CELLS, _VALUE_CELLS = 16, 14
@@ -55,10 +56,17 @@ class ComparisonScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.AUDITS)
 
     index: reactive[int] = reactive(0, init=False)
+    prompt: reactive[str | None] = reactive(None, init=False)
+    """Whose samples are compared, where the audits have them; `None`: the first of each."""
 
-    def __init__(self, audits: Sequence[Audit], chosen: Audit) -> None:
-        """`audits` by ascending step, `chosen` among them."""
+    def __init__(
+        self, audits: Sequence[Audit], chosen: Audit, *, against: Audit | None = None
+    ) -> None:
+        """`audits` by ascending step, `chosen` among them; `against`: in place of the one before,
+        whichever is chosen.
+        """
         super().__init__()
+        self._against = against
         self._audits = audits
         self.set_reactive(ComparisonScreen.index, audits.index(chosen))
 
@@ -69,8 +77,7 @@ class ComparisonScreen(ModalScreen[None]):
             with Container(id="comparison-texts"):
                 yield AuditText(id="audit-before")
                 yield AuditText(id="audit-chosen")
-            hint = Content.styled("← → older, newer   Tab other text   Esc back", DIM)
-            yield Static(hint, id="comparison-hint", markup=False)
+            yield Static(id="comparison-hint", markup=False)
 
     def on_mount(self) -> None:
         self._draw()
@@ -79,13 +86,26 @@ class ComparisonScreen(ModalScreen[None]):
     def watch_index(self) -> None:
         self._draw()
 
+    def watch_prompt(self) -> None:
+        self._draw()
+
+    def action_turn(self) -> None:
+        """Compare the samples of the next prompt, in a circle."""
+        chosen = self._audits[self.index].led_by(self.prompt)
+        if chosen.more:
+            self.prompt = chosen.more[0].prompt
+
     def action_walk(self, by: int) -> None:
         """Show the pair before or after."""
         self.index = min(max(self.index + by, 0), len(self._audits) - 1)
 
     def _draw(self) -> None:
-        chosen = self._audits[self.index]
-        before = self._audits[self.index - 1] if self.index else None
+        chosen = self._audits[self.index].led_by(self.prompt)
+        before = self._against or (self._audits[self.index - 1] if self.index else None)
+        before = before and before.led_by(self.prompt)
+        turn = "t next prompt   " if chosen.more else ""
+        hint = Content.styled(f"← → older, newer   {turn}Tab other text   Esc back", DIM)
+        self.query_one("#comparison-hint", Static).update(hint)
         self.query_one("#comparison-table", Static).update(comparison_table(before, chosen))
         self.query_one("#audit-before", AuditText).audit = before
         self.query_one("#audit-chosen", AuditText).audit = chosen
@@ -107,8 +127,10 @@ def comparison_table(before: Audit | None, chosen: Audit) -> Content:
 def _heading(before: Audit | None, chosen: Audit) -> Content:
     steps = [f"step {formatting.steps(each.step)}" if each else "" for each in (before, chosen)]
     cells = "".join(right(step, _VALUE_CELLS) for step in steps)
+    label = left(prompt_name(chosen.prompt) if chosen.more else "", _LABEL_CELLS - 1) + " "
     cause = f"   {foreign(chosen.cause)}" if chosen.cause else ""
-    return Content.styled(f"{' ' * _LABEL_CELLS}{cells}{right('change', _VALUE_CELLS)}{cause}", DIM)
+    change = right("change", _VALUE_CELLS)
+    return Content.styled(f"{label}{cells}{change}{cause}", DIM)
 
 
 def _row(

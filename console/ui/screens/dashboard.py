@@ -19,6 +19,7 @@ from console.ui.messages import StepChosen
 from console.ui.screens.alarms import AlarmsScreen
 from console.ui.screens.comparison import ComparisonScreen
 from console.ui.screens.events import EventsScreen
+from console.ui.screens.health import HealthScreen, Sight
 from console.ui.screens.prompt import PromptScreen
 from console.ui.screens.tracks import TracksScreen
 from console.ui.widgets.bandit import BanditPane
@@ -96,7 +97,7 @@ class Dashboard(Screen[None]):
             yield SamplesPane(id="samples")
             yield BanditPane(id="bandit")
             yield CheckpointsPane(id="checkpoints", clock=self._clock)
-            yield LogPane(id="log")
+            yield LogPane(id="log", clock=self._clock)
         yield KeyLine(offers=self._offers)
 
     def on_mount(self) -> None:
@@ -138,6 +139,10 @@ class Dashboard(Screen[None]):
         """Show the chosen pane alone, or all where there is room for them."""
         self.is_zoomed = not self.is_zoomed
 
+    def action_health(self) -> None:
+        """Show how the run is, and of what is chosen there the step and the track."""
+        self.app.push_screen(HealthScreen(clock=self._clock), self._look_at)
+
     def action_events(self) -> None:
         """Show what happened, and go to the step of what is chosen there."""
         self.app.push_screen(EventsScreen(clock=self._clock), self._go_to)
@@ -150,6 +155,14 @@ class Dashboard(Screen[None]):
         """Ask where to go: one prompt for steps, times and words."""
         if self._glance is not None:
             self.app.push_screen(PromptScreen(self._glance, clock=self._clock), self._go_to)
+
+    def _look_at(self, sight: Sight | None) -> None:
+        if sight is None:
+            return
+        self.chosen, chart = PANES.index("loss"), self.query_one(LossChart)
+        if sight.track in known_tracks(chart.data):
+            chart.show_tracks((sight.track,))
+        self._go_to(sight.step)
 
     def _go_to(self, step: int | None) -> None:
         if step is not None:
@@ -176,8 +189,9 @@ class Dashboard(Screen[None]):
         self.app.push_screen(TracksScreen(known_tracks(chart.data), chart.look.tracks), take)
 
     def on_checkpoints_pane_chosen(self, event: CheckpointsPane.Chosen) -> None:
-        if self._glance is not None and event.audit in self._glance.view.audits:
-            self.app.push_screen(ComparisonScreen(self._glance.view.audits, event.audit))
+        audits = self._glance.view.audits if self._glance is not None else ()
+        if event.audit in audits:
+            self.app.push_screen(ComparisonScreen(audits, event.audit, against=event.against))
 
     def _show(self, glance: Glance | None) -> None:
         if glance is None:
@@ -186,7 +200,7 @@ class Dashboard(Screen[None]):
         self._show_ages()
         self.query_one(LossChart).show(self._feed.data(glance))
         self.query_one(SamplesPane).show(view)
-        self.query_one(BanditPane).show(view)
+        self.query_one(BanditPane).show(view, glance.sources)
         self.query_one(LogPane).show(view)
 
     def settle_in(self, *_: object) -> None:

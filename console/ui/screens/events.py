@@ -20,7 +20,7 @@ _KIND_CELLS = 13
 _STYLES = {Severity.BAD: RED, Severity.ATTENTION: "bold"}
 
 
-class EventsScreen(ListedScreen):
+class EventsScreen(ListedScreen[int]):
     """Ends with the step of the event that was chosen, or none."""
 
     HINT = "Enter to its step   f kind   T dates   Esc back"

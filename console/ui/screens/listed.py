@@ -1,7 +1,8 @@
-"""The frame of the screens that list something that happened; they end with a step to go to."""
+"""The frame of the screens that list something of the run; they end with where to go to."""
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -17,9 +18,10 @@ from console.ui.widgets.text import foreign, right
 from console.view.glance import Glance
 
 TIME_CELLS, STEP_CELLS = 15, 10
+Chosen = TypeVar("Chosen")
 
 
-class ListedScreen(ModalScreen[int | None]):
+class ListedScreen(ModalScreen[Chosen]):
     """A list with a cursor, all of the line under it below, and the keys."""
 
     HINT = ""
@@ -63,6 +65,10 @@ class ListedScreen(ModalScreen[int | None]):
         age = f"{formatting.moment(t)} ({formatting.age(None if t is None else now - t)} ago)"
         head = f"{age}, step {formatting.steps(step)}\n"
         put(self.query_one("#listed-detail", Static), Content.assemble((head, DIM), foreign(text)))
+
+    def show_words(self, text: str) -> None:
+        """Of the line under the cursor, whole."""
+        put(self.query_one("#listed-detail", Static), Content(foreign(text)))
 
     def show_nothing(self, words: str) -> None:
         """A list without a line."""

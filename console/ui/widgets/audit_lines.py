@@ -8,8 +8,8 @@ from console import formatting
 from console.ui.theme import DIM, GOOD, RED
 from console.ui.widgets.text import foreign
 from console.ui.widgets.typed_search import marked
-from console.view.repetition import repeated_spans
-from console.view.run_view import Audit
+from console.view.repetition import repeated_share, repeated_spans
+from console.view.run_view import Audit, Sample
 from trainer.rundir.names import escape_control
 
 LOW_SCORE = 30.0
@@ -33,9 +33,9 @@ PARTS = (
 )
 
 
-def part_value(audit: Audit, part: Part) -> float | None:
+def part_value(sample: Sample, part: Part) -> float | None:
     """The points that this part gave; `None` where the audit doesn't say."""
-    value: float | None = getattr(audit, part.field)
+    value: float | None = getattr(sample, part.field)
     return value
 
 
@@ -65,29 +65,35 @@ def _change(
     return (" ", change_content(new, old, digits, better=better))
 
 
-def parts_content(audit: Audit) -> Content:
+def parts_content(sample: Sample) -> Content:
     """The four parts with the points that each can give at most."""
     pieces: list[str | tuple[str, str]] = []
     for part in PARTS:
         pieces += [
             (f"{part.name} ", DIM),
-            formatting.number(part_value(audit, part), 1),
+            formatting.number(part_value(sample, part), 1),
             (f"/{part.points}   ", DIM),
         ]
     return Content.assemble(*pieces).rstrip()
 
 
-def text_lines(audit: Audit, width: int, *, search: str = "") -> list[Content]:
+def text_lines(sample: Sample, width: int, *, search: str = "") -> list[Content]:
     """The prompt dim and the model's text after it, wrapped; escaped, never markup.
 
     What the text says again is underlined, what is searched for is marked.
     """
-    prompt, text = escape_control(audit.prompt), escape_control(audit.text)
+    prompt, text = escape_control(sample.prompt), escape_control(sample.text)
     whole = Content.assemble((prompt, DIM), text)
     for start, end in repeated_spans(text):
         whole = whole.stylize("underline", len(prompt) + start, len(prompt) + end)
     whole = marked(whole, escape_control(search))
     return [line for part in whole.split() for line in part.wrap(max(width, 1)) or [Content()]]
+
+
+def repeated_content(sample: Sample) -> Content:
+    """`repeated 4 %`; nothing where nothing is."""
+    share = repeated_share(escape_control(sample.text))
+    return Content.styled(f"repeated {formatting.percent(share)}", DIM) if share else Content()
 
 
 def change_content(new: float | None, old: float | None, digits: int, *, better: int) -> Content:

@@ -7,11 +7,13 @@ from textual.content import Content
 from console import formatting
 from console.ui.theme import ACCENT, AMBER, DIM, GLYPHS, GOOD, RED, RED_BLOCK, STATE_STYLES
 from console.ui.widgets.text import Piece, bar, foreign, line, line_width
-from console.view.alarms import FEW_CHECKPOINTS
+from console.view.health_words import ill_words, verdict_words
 from console.view.run_view import RequestStage, RunView, Severity
 
 _DAY_SECONDS = 86_400
 _LEAST_BAR, _WIDEST_BAR = 6, 60
+_FEWEST_LINES = 2
+_HEALTHY = "✓ healthy"
 _EXPLAINED = (Severity.ENDED, Severity.ATTENTION, Severity.BAD)
 
 
@@ -25,7 +27,7 @@ class Room:
     @property
     def lines(self) -> int:
         """2 on the smallest terminals, so that the state and the step stay; else up to 9."""
-        return max(2, min(9, self.height // 2 - 1))
+        return max(_FEWEST_LINES, min(9, self.height // 2 - 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +62,16 @@ def header_lines(
     `hint` follows the state: `read-only`, what to press next. `n_alarms`: how many nobody has
     acknowledged. `away`: what happened since the operator looked last.
     """
-    lines = [*_state_lines(view, room.width, hint, n_alarms), *_outlook_lines(view, room.width)]
+    ill = _ill_lines(view, room.width, times) if room.lines > _FEWEST_LINES else []
+    state = _state_lines(view, room.width, hint, n_alarms, is_ill_told=bool(ill))
+    outlook = _outlook_lines(view, room.width)
     below = [_progress_line(view, room.width, times), _numbers_line(view, room.width, times)]
     alarms = [*_away_lines(away, room.width), *_alarm_lines(view, room.width)]
     notes = [_note_line(view, room.width)] if view.notes and room.height >= 30 else []
-    shown = lines + below + alarms + notes
+    shown = state + outlook + ill + below + alarms + notes
     if len(shown) > room.lines:
         # What can't wait comes first where there is no room for all.
-        shown = lines[:1] + below[:1] + alarms + lines[1:] + below[1:]
+        shown = state[:1] + ill + below[:1] + alarms + state[1:] + outlook + below[1:]
     return shown[: room.lines]
 
 
@@ -79,21 +83,49 @@ def state_content(view: RunView) -> Content:
     return Content.styled(f" {text} " if is_block else text, STATE_STYLES[severity])
 
 
-def _state_lines(view: RunView, width: int, hint: str, n_alarms: int) -> list[Content]:
+def _ill_lines(view: RunView, width: int, times: Times) -> list[Content]:
+    """What is wrong since when, with what of it there is room for: on a line, or on two."""
+    if not view.health.reasons:
+        return []
+    first, n_more = view.health.reasons[0], len(view.health.reasons) - 1
+    more = f", and {n_more} more" if n_more else ""
+    timed = foreign(ill_words(first, times.now, is_dated=times.is_dated))
+    plain = foreign(f"✖ {first.words()}")
+    ways = (timed + more + "   h tells", timed + more, timed, plain)
+    fitting = next((way for way in ways if Content(way).cell_length <= width), plain)
+    wrapped = Content.styled(fitting, RED).wrap(max(width, 1))
+    return [each.truncate(width, ellipsis=True) for each in wrapped[:2]]
+
+
+def _verdict(view: RunView, width: int, *, is_ill_told: bool) -> Content:
+    """Quiet where the run is healthy, and where nothing is known; why, where there is room."""
+    verdict, words = view.health.verdict, foreign(verdict_words(view))
+    if verdict == "ill":
+        return Content() if is_ill_told else Content.styled(words, RED)
+    style = GOOD if words == _HEALTHY else DIM
+    short = _HEALTHY if verdict == "healthy" else "? health unknown"
+    return Content.styled(words if len(words) <= width else short, style)
+
+
+def _state_lines(
+    view: RunView, width: int, hint: str, n_alarms: int, *, is_ill_told: bool
+) -> list[Content]:
     name = Content.styled(foreign(view.name), "bold")
     state = state_content(view)
     detail = foreign(view.status.detail)
     waiting = f"! {formatting.count(n_alarms, 'alarm')}" if n_alarms else ""
+    room = width - state.cell_length - name.cell_length - 6
+    verdict = _verdict(view, room, is_ill_told=is_ill_told)
     aside = [
-        Piece(content=Content.styled(waiting, RED), rank=2),
-        Piece(content=Content.styled(foreign(hint), ACCENT), rank=3),
+        _keep(verdict, 2),
+        Piece(content=Content.styled(waiting, RED), rank=3),
+        Piece(content=Content.styled(foreign(hint), ACCENT), rank=4),
         Piece(content=_attempt(view), rank=9),
     ]
     if view.status.severity not in _EXPLAINED:
-        aside.insert(0, Piece(content=Content.styled(detail, DIM), rank=8))
+        aside.insert(1, Piece(content=Content.styled(detail, DIM), rank=8))
         return [line([_keep(name, 2), _keep(state, 1), *aside], width)]
-    room = width - state.cell_length - name.cell_length - 6
-    if len(detail) <= room:
+    if len(detail) + verdict.cell_length + 3 <= room:
         pieces = [_keep(name, 2), _keep(state, 1), _keep(Content(detail), 2), *aside]
         return [line(pieces, width)]
     wrapped = Content(detail).wrap(max(width, 1))
@@ -210,7 +242,7 @@ def _disk(view: RunView, times: Times, *, is_short: bool) -> Content:
 
 
 def _disk_style(view: RunView) -> str:
-    if view.room.n_fit is not None and view.room.n_fit < FEW_CHECKPOINTS:
+    if view.room.is_almost_full:
         return RED_BLOCK
     if view.full_in_seconds is not None and view.full_in_seconds < _DAY_SECONDS:
         return AMBER
@@ -219,10 +251,11 @@ def _disk_style(view: RunView) -> str:
 
 def _alarm_lines(view: RunView, width: int) -> list[Content]:
     most = 3
-    shown = view.alarms if len(view.alarms) <= most else view.alarms[: most - 1]
+    alarms = [alarm for alarm in view.alarms if alarm not in view.judged_alarms]
+    shown = alarms if len(alarms) <= most else alarms[: most - 1]
     lines = [Content.styled(f"✖ {foreign(alarm)}", RED) for alarm in shown]
-    if len(shown) < len(view.alarms):
-        lines.append(Content.styled(f"✖ and {len(view.alarms) - len(shown)} more alarms", RED))
+    if len(shown) < len(alarms):
+        lines.append(Content.styled(f"✖ and {len(alarms) - len(shown)} more alarms", RED))
     return [each.truncate(width, ellipsis=True) for each in lines]
 
 

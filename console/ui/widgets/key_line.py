@@ -1,6 +1,7 @@
 """The line of keys at the bottom: what works everywhere first, then what the focus adds.
 
-Where there is no room for all, the last are left out: help, which is never, tells them.
+Where there is no room for all, the last are left out, and `…` says so: help, which is never,
+tells them.
 """
 
 from collections.abc import Callable
@@ -11,8 +12,8 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from console.ui.theme import ACCENT
-from console.ui.widgets.text import Piece, line
+from console.ui.theme import ACCENT, DIM
+from console.ui.widgets.text import Piece, line, line_width
 
 
 class KeyLine(Static):
@@ -49,7 +50,10 @@ class KeyLine(Static):
         # Several keys of one action are shown by the first.
         keys = {each.binding.action: each.binding for each in reversed(active) if each.enabled}
         pieces = [self._key(binding, rank) for rank, binding in enumerate(reversed(keys.values()))]
-        fitting = line(pieces, self.content_size.width, gap=2)
+        width = self.content_size.width
+        fitting = line(pieces, width, gap=2)
+        if fitting.cell_length < line_width(pieces, gap=2):
+            fitting = Content.assemble(line(pieces, width - 2, gap=2), (" …", DIM))
         if not (isinstance(self.content, Content) and self.content.is_same(fitting)):
             self.update(fitting)
 

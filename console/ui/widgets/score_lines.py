@@ -19,7 +19,7 @@ from console.chart.score_dots import (
 from console.ui.theme import ACCENT, DIM
 from console.ui.widgets.audit_lines import PARTS, Part, change_content, part_value
 from console.ui.widgets.text import left, levels
-from console.view.run_view import Audit
+from console.view.run_view import Sample
 
 _STYLES = {Ink.RAW: DIM, Ink.SMOOTH: ACCENT, Ink.CURSOR: "bold"}
 _GUTTER = 4
@@ -27,10 +27,14 @@ _NAME = 11
 _VALUE = 16
 
 
-def scores_over(audits: Sequence[Audit], part: Part | None = None) -> Scores:
-    """The scores of all audits, or one part of them."""
-    values = [audit.score if part is None else part_value(audit, part) for audit in audits]
-    return scores_of([audit.step for audit in audits], values)
+Scored = Sequence[tuple[int, Sample]]
+"""The steps of a run's audits, with the sample of each that is looked at."""
+
+
+def scores_over(scored: Scored, part: Part | None = None) -> Scores:
+    """The scores of all samples, or one part of them."""
+    values = [sample.score if part is None else part_value(sample, part) for _, sample in scored]
+    return scores_of([step for step, _ in scored], values)
 
 
 def dot_lines(scores: Scores, step: int, glyphs: Glyphs, *, width: int, rows: int) -> list[Content]:
@@ -46,10 +50,10 @@ def dot_lines(scores: Scores, step: int, glyphs: Glyphs, *, width: int, rows: in
 
 
 def part_lines(
-    audits: Sequence[Audit], audit: Audit, before: Audit | None, *, width: int
+    scored: Scored, sample: Sample, before: Sample | None, *, width: int
 ) -> list[Content]:
     """A line a part: bars over the whole run, its points now, and how that changed."""
-    return [_part_line(audits, audit, before, part, width) for part in PARTS]
+    return [_part_line(scored, sample, before, part, width) for part in PARTS]
 
 
 def _line(gutter: str, row: Row) -> Content:
@@ -57,9 +61,9 @@ def _line(gutter: str, row: Row) -> Content:
 
 
 def _part_line(
-    audits: Sequence[Audit], audit: Audit, before: Audit | None, part: Part, width: int
+    scored: Scored, sample: Sample, before: Sample | None, part: Part, width: int
 ) -> Content:
-    scores = scores_over(audits, part)
+    scores = scores_over(scored, part)
     columns = max(width - _NAME - _VALUE, 1)
     bars = ""
     if len(scores.score):
@@ -67,7 +71,7 @@ def _part_line(
         bars = "".join(
             " " if np.isnan(mean) else levels([float(mean)], 0.0, part.points) for mean in means
         )
-    now = part_value(audit, part)
+    now = part_value(sample, part)
     return Content.assemble(
         (left(part.name, _NAME), DIM),
         (left(bars, columns), ACCENT),

@@ -10,10 +10,12 @@ from console.ui.theme import AMBER
 
 @dataclass
 class TypedSearch:
-    """What is typed, and what was searched for last."""
+    """What is typed, and what was typed last."""
 
     text: str = ""
     is_typing: bool = False
+    opener: str = "slash"
+    """The key that begins the typing."""
 
     def begin(self) -> None:
         """Type anew."""
@@ -22,10 +24,10 @@ class TypedSearch:
     def takes(self, event: events.Key) -> bool:
         """Whether the key was part of the typing; Enter and Esc end it.
 
-        `/` counts at once: its binding would only be looked for when the key has bubbled up,
+        The opener counts at once: its binding would only be looked for when the key has bubbled up,
         after letters that were typed behind it.
         """
-        if not self.is_typing and event.key != "slash":
+        if not self.is_typing and event.key != self.opener:
             return False
         event.stop()
         event.prevent_default()

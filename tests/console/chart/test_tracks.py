@@ -46,8 +46,15 @@ def told() -> ChartData:
     return ChartData(series=series.view(), marks=marks, points=points)
 
 
-def lines(look: Look, glyphs: Glyphs = UNICODE, *, width: int = 110, height: int = 24) -> list[str]:
-    rows = draw(told(), look, glyphs, width=width, height=height).rows
+def lines(
+    look: Look,
+    glyphs: Glyphs = UNICODE,
+    *,
+    width: int = 110,
+    height: int = 24,
+    data: ChartData | None = None,
+) -> list[str]:
+    rows = draw(data or told(), look, glyphs, width=width, height=height).rows
     return ["".join(run.text for run in row) for row in rows]
 
 
@@ -122,12 +129,23 @@ def test_each_track_says_what_it_was_at_the_cursor(track: Track, said: str) -> N
     assert any(row.startswith(" 600") or "step 600" in row for row in rows)
 
 
+@pytest.mark.parametrize("track", [track for track in Track if track.kind.is_plain])
+def test_a_plain_track_draws_the_column_of_its_name(track: Track) -> None:
+    series = Series()
+    series.append_many([1, 2, 3], [2.0] * 3, [2.0] * 3, **{track: [0.25, 0.5, 0.125]})
+    data = ChartData(series=series.view())
+    assert set(navigation.known_tracks(data)) == {Track.LOSS, track}
+    assert any(
+        f"{track} {track.text(0.125)}" in row for row in lines(Look(tracks=(track,)), data=data)
+    )
+
+
 def test_tracks_share_one_axis_and_those_without_room_are_counted() -> None:
     look = Look(tracks=tuple(Track))
     rows = lines(look, height=24)
     assert sum("└" in row for row in rows) == 1
-    assert any("4 more, no room" in row for row in rows)
-    assert "8 more, no room" in lines(look, height=8)[0]
+    assert any(f"{len(look.tracks) - 5} more, no room" in row for row in rows)
+    assert f"{len(look.tracks) - 1} more, no room" in lines(look, height=8)[0]
 
 
 def test_what_is_not_recorded_is_said() -> None:

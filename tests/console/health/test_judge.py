@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from console import formatting
 from console.health.evidence import Evidence, first_steps
 from console.health.judge import Judge, judge
 from tests.console.health.records import (
@@ -106,6 +107,22 @@ def test_memorising_is_told_as_such() -> None:
     assert found.reasons[0].kind == "memorising"
 
 
+def test_source_that_is_memorised_is_named_and_dated_where_the_run_is_healthy_with_it() -> None:
+    since, name = 4_000, ARMS[2]
+    run_of = run(by_arm={2: -after(since, 0.25, 2_000)})
+    held = {**run_of.val_losses, name: run_of.val_losses[name] + 0.3 * (since < AUDIT)}
+    health = judge(replace(run_of, val_losses=held))
+    assert set(health.memorised) == {name}
+    assert abs(health.memorised[name].since_step - since) < 0.05 * N
+    assert f"train–val gap of {name}" in health.memorised[name].text
+    assert health.verdict == "healthy"
+
+
+def test_no_source_is_memorised_where_all_learn_or_where_one_turned_bad() -> None:
+    assert judge(run()).memorised == {}
+    assert judge(run(by_arm={1: after(5_000, 0.8)})).memorised == {}
+
+
 def test_val_loss_of_one_source_that_rises_is_named() -> None:
     evidence = run()
     risen = {
@@ -120,7 +137,8 @@ def test_score_that_decays_is_told_in_points_and_dated() -> None:
     found = judge(run(score_falls=after(4800, 38, 3000)))
     assert_first(found, "score", 4800, 0.05)
     assert found.reasons[0].text.startswith("audit score 7")
-    assert f"since step ~{found.reasons[0].since_step:,}: audit score" in found.headline
+    about = formatting.about_steps(found.reasons[0].since_step)
+    assert f"since step ~{about}: audit score" in found.headline
 
 
 def test_noise_of_an_untrained_model_that_scores_high_is_no_past() -> None:

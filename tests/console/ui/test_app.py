@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual.widget import Widget
 
 from console.operations.actions import ACTIONS
 from console.ui.screens.comparison import ComparisonScreen
@@ -25,7 +26,8 @@ QUIET = 1.0
 
 
 def keys_in_sight(stage: Stage) -> set[str]:
-    return {key.strip() for key in stage.text().splitlines()[-1].strip().split("  ")}
+    line = stage.text().splitlines()[-1].strip()
+    return {key.strip() for key in line.replace(" …", "  …").split("  ")}
 
 
 async def test_everything_that_matters_is_in_sight_at_80_columns() -> None:
@@ -42,7 +44,7 @@ async def test_all_keys_are_in_sight_at_80_columns_on_every_pane(view: RunView) 
     own = [
         ["← cursor", "+ zoom", "m track"],
         ["← older", "b parts", "/ search"],
-        [],
+        ["b data"],
         ["f fork", "t thin"],
         ["/ search", "L level", "F follow"],
     ]
@@ -55,22 +57,28 @@ async def test_all_keys_are_in_sight_at_80_columns_on_every_pane(view: RunView) 
 
 
 async def test_on_a_narrow_terminal_the_last_keys_go_whole_and_help_stays() -> None:
-    async with Stage().opened(80, 24) as stage:
+    def fits(keys: set[str]) -> bool:
+        return "…" in keys and {"c checkpoint", "? help"} <= keys - {"…"} < all_keys
+
+    async with Stage().opened(200, 24) as stage:
         await stage.pilot.press("4")
-        await stage.pilot.pause()
+        await stage.until(lambda: "f fork" in stage.text(), "the keys of the checkpoints")
         all_keys = keys_in_sight(stage)
+        assert "…" not in all_keys
         for width in (70, 60, 50, 40, 30):
             await stage.resize(width, 24)
-            await stage.pilot.pause()
-            assert {"c checkpoint", "? help"} <= keys_in_sight(stage) < all_keys
+            await stage.until(lambda: fits(keys_in_sight(stage)), "whole keys, … for the others")
 
 
 async def test_zoom_is_offered_only_where_all_panes_have_room() -> None:
     async with Stage().opened(160, 45) as stage:
         for width, height in ((160, 45), (160, 24), (80, 45), (120, 30)):
             await stage.resize(width, height)
-            await stage.pilot.pause()
-            assert ("z zoom" in stage.text()) is (width >= 120 and height >= 30)
+            has_room = width >= 120 and height >= 30
+            await stage.until(
+                lambda has_room=has_room: ("z zoom" in stage.text()) is has_room,
+                f"z zoom at {width}x{height}: {has_room}",
+            )
 
 
 async def test_a_new_view_is_drawn_when_the_run_changed() -> None:
@@ -441,15 +449,19 @@ async def test_panes_are_reached_by_number_and_by_tab_in_any_size() -> None:
 
 
 async def test_all_panes_show_where_there_is_room_and_one_where_there_is_not() -> None:
+    def only_fourth(panes: list[Widget]) -> bool:
+        return [pane.display for pane in panes] == [pane is panes[3] for pane in panes]
+
     async with Stage().opened(160, 45) as stage:
         panes = [stage.app.screen.query_one(f"#{name}") for name in PANES]
-        assert [pane.display for pane in panes] == [True] * 5
-        await stage.pilot.press("4", "z")
-        assert [pane.display for pane in panes] == [False, False, False, True, False]
-        await stage.pilot.press("z")
         assert all(pane.display for pane in panes)
+        assert all(str(pane.border_title).startswith(f"{n} ") for n, pane in enumerate(panes, 1))
+        await stage.pilot.press("4", "z")
+        await stage.until(lambda: only_fourth(panes), "the checkpoints alone")
+        await stage.pilot.press("z")
+        await stage.until(lambda: all(pane.display for pane in panes), "all panes")
         await stage.pilot.resize_terminal(80, 24)
-        assert [pane.display for pane in panes] == [False, False, False, True, False]
+        await stage.until(lambda: only_fourth(panes), "the checkpoints alone, for want of room")
 
 
 async def test_enter_on_a_checkpoint_shows_its_audit_beside_the_one_before() -> None:
@@ -522,7 +534,7 @@ async def test_foreign_text_is_data_everywhere() -> None:
         alarms=(HOSTILE,),
         notes=(HOSTILE,),
         log_tail=(HOSTILE,),
-        last=LossPoint(step=1, loss=None, ema=None, nonfinite="NaN", arm=HOSTILE),
+        last=LossPoint(step=1, loss=None, ema=None, nonfinite="NaN"),
         request=Request(stage=RequestStage.WRITTEN, message=HOSTILE),
     )
     async with Stage().opened(200, 60) as stage:

@@ -16,7 +16,7 @@ DISK, GATE = "disk almost full: 3 GB free", "coherence gate: the last 2 audits u
 
 
 def told(known: tuple[Alarm, ...], *texts: str, now: float) -> tuple[Alarm, ...]:
-    return after_look(known, texts, step=int(now), now=now)
+    return after_look(known, texts, step=int(now), now=now, began={"score: falls": 7})
 
 
 def test_an_alarm_keeps_when_and_where_it_was_raised_while_its_numbers_change() -> None:
@@ -111,3 +111,8 @@ def test_a_state_file_that_grows_older_is_one_alarm() -> None:
         assert len(texts) == 1
         known = told(known, *texts, now=float(minutes))
     assert [(alarm.raised, alarm.over) for alarm in known] == [(2.0, None)]
+
+
+def test_an_alarm_that_tells_where_it_began_leads_there() -> None:
+    steps = {alarm.topic: alarm.step for alarm in told((), "score: falls", "disk: full", now=90.0)}
+    assert steps == {"score": 7, "disk": 90}

@@ -97,3 +97,33 @@ def test_a_directory_in_place_of_the_file_has_no_audits(bare: RunDirectory) -> N
     bare.samples.mkdir()
     book = AuditBook(bare)
     assert not book.look()
+
+
+def test_samples_behind_further_prompts_are_read_and_the_first_is_the_records_own() -> None:
+    written = [
+        {"prompt": "", "text": "t", "score": 70.0},
+        {"prompt": "def ", "text": "f(x):", "score": 61.5, "bigram_diversity": 30.0},
+        {"prompt": "The ", "text": "end", "score": None},
+    ]
+    audit = audit_of(sample(100, prompt="", score=70.0, samples=written))
+    assert audit is not None
+    assert [(each.prompt, each.text, each.score) for each in audit.samples] == [
+        ("", "t", 70.0),
+        ("def ", "f(x):", 61.5),
+        ("The ", "end", None),
+    ]
+    assert audit.more[0].bigram_diversity == 30.0
+
+
+@pytest.mark.parametrize("told", [None, 7, "x", {}, [], [7, None], [{"prompt": 7}], [[]]])
+def test_an_audit_of_one_prompt_or_with_odd_samples_has_its_own_sample(told: object) -> None:
+    audit = audit_of(sample(100, samples=told))
+    assert audit is not None
+    assert audit.samples == (audit,)
+
+
+def test_a_prompt_that_is_written_twice_counts_once() -> None:
+    written = [{"prompt": "a", "text": "one"}, {"prompt": "a", "text": "two"}]
+    audit = audit_of(sample(100, samples=written))
+    assert audit is not None
+    assert [each.text for each in audit.samples] == ["t", "one"]

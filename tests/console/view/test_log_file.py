@@ -1,5 +1,6 @@
 """Reading a log from any place of it."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -93,8 +94,21 @@ def test_a_steps_place_is_the_last_line_that_names_it_or_one_before_it(tmp_path:
     lines = [f"step {step:,}: loss 2.9\n  some other words\n" for step in range(0, 400_000, 100)]
     log = written(tmp_path, "".join(lines).encode())
     for step, text in ((61_342, "step 61,300: loss 2.9"), (399_999, "step 399,900: loss 2.9")):
-        found = log.place_of(step)
-        assert found is not None
-        assert found.text == text
-    assert log.place_of(0) is not None
-    assert written(tmp_path, b"no numbers here\n").place_of(5) is None
+        assert [line.text for line in log.place_of(step)] == [text]
+    assert log.place_of(0)
+    assert written(tmp_path, b"no numbers here\n").place_of(5) == []
+
+
+def test_a_times_place_is_the_last_line_of_it_or_before(tmp_path: Path) -> None:
+    began = 1_780_000_000.0
+    stamps = [
+        time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(began + 10 * n)) for n in range(60_000)
+    ]
+    lines = [f"{stamp} step written\n  and 2026 words-and-numbers\n" for stamp in stamps]
+    log = written(tmp_path, "".join(lines).encode())
+    for seconds, n in ((0, 0), (9, 0), (410_004, 41_000), (10**9, 59_999)):
+        (found,) = log.place_at(began + seconds)
+        assert found.text == f"{stamps[n]} step written"
+    assert log.place_at(began - 1) == []
+    assert log.place_at(1e30) == []
+    assert written(tmp_path, b"no times here\n").place_at(began) == []

@@ -138,9 +138,3 @@ def test_numbers_too_large_for_the_history_are_unknown() -> None:
     view = history.series.view()
     assert math.isnan(view.lr[0])
     assert (view.attempt[0], view.phase[0], view.arm[0]) == (-1, -1, -1)
-
-
-def test_the_record_of_an_earlier_step_is_shown_whole() -> None:
-    history = folded(record(1, arm="wiki", lr=0.5, grad_norm=2.0), record(2), record(3))
-    point = history.point_at(1)
-    assert point == LossPoint(step=1, loss=5.0, ema=5.1, arm="wiki", lr=0.5, grad_norm=2.0)

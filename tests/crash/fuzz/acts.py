@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from console.cli import main as console_main
+from console.operations.actions import ACTIONS
 from tests.crash.fuzz.forked_trainer import fork_trainers
 from tests.crash.fuzz.headless_console import watch_run
 from tests.tiny import ROOT
@@ -67,11 +68,11 @@ def _become(act: Act, run: Path) -> None:
 
 def draw_act(chance: random.Random, policy: Path, other: Path) -> Act:
     """`policy`: a policy file. `other`: a run to compare with."""
-    kinds = list(_DRAWN)
-    weights = [weight for weight, _ in _DRAWN.values()]
+    kinds = list(DRAWN)
+    weights = [weight for weight, _ in DRAWN.values()]
     name = chance.choices(kinds, weights)[0]
     act = Act(name=name)
-    act = replace(act, arguments=tuple(_DRAWN[name][1](chance, str(policy), str(other))))
+    act = replace(act, arguments=tuple(DRAWN[name][1](chance, str(policy), str(other))))
     if name == "fork":
         act = replace(act, makes=(act.arguments[3],))
     is_real = name not in ("console", "trainer") and chance.random() < REAL_SHARE
@@ -99,6 +100,11 @@ def _thin(chance: random.Random, policy: str, other: str) -> list[str]:
     return ["--keep-last", keep, *_perhaps("--yes")(chance, policy, other)]
 
 
+def _pin(chance: random.Random, policy: str, other: str) -> list[str]:
+    step = chance.choice((["6"], ["6"], ["3"], ["7"], ["-1"], ["9" * 30], []))
+    return [*step, *chance.choice(([], ["--remove"], ["--note", "a\x1b[2J\nb\udcff"]))]
+
+
 def _fork(chance: random.Random, policy: str, other: str) -> list[str]:
     step = chance.choice(("6", "6", "6", "3", "7", "0", "-1", "9" * 30))
     names = ("b", "b", "b", "b", "../b", "a b", "\x1b[2J", "a\nb", "\udcff", "n" * 300, "", ".")
@@ -123,20 +129,28 @@ def _until(chance: random.Random, policy: str, other: str) -> list[str]:
 
 def _keys(chance: random.Random, policy: str, other: str) -> list[str]:
     n_keys = chance.choice((0, 3, 8, 15))
-    return chance.choices(KEYS, k=n_keys)
+    return [chance.choice(chance.choice((_OFTEN, EVERY_KEY))) for _ in range(n_keys)]
 
 
-KEYS = (
+EVERY_KEY = tuple(
+    sorted({key for action in ACTIONS for key in action.keys.split(",") if key} - {"d", "ctrl+c"})
+)
+"""Of the table of actions, but for those that leave at once."""
+_OFTEN = (
     *("c", "p", "t", "f", "r", "question_mark", "q", "enter", "enter", "escape", "escape"),
     *("tab", "shift+tab", "up", "down", "left", "right", "space", "home", "end", "plus", "minus"),
     *("1", "0", "z", "n", "b", "x", "full_stop", "pageup", "pagedown", "backspace"),
+    *("h", "e", "exclamation_mark", "colon", "T"),
+    *("4", "4", "P", "n", "s", "F", "g", "e", "exclamation_mark"),
+    *("2", "5", "w", "at", "slash"),
 )
 
-_DRAWN: dict[str, tuple[int, Draw]] = {
+DRAWN: dict[str, tuple[int, Draw]] = {
     "status": (24, _perhaps("--json", share=0.6)),
     "verify": (10, _verify),
     "compare": (9, _compare),
     "thin": (7, _thin),
+    "pin": (5, _pin),
     "service": (4, _perhaps("--system")),
     "fork": (8, _fork),
     "pivot": (12, _pivot),

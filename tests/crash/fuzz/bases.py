@@ -9,6 +9,7 @@ from tests.crash.workload import make_small_run
 from tests.tiny import ask_stop, train_here
 from trainer.rundir.actions import log_action
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
+from trainer.rundir.checkpoints.pins import pin
 from trainer.rundir.fork import make_fork
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
@@ -27,6 +28,8 @@ def make_bases(folder: Path) -> dict[str, RunDirectory]:
     """Name → run. Their sources lie beside them."""
     bases = {"new": make_small_run(folder / "new")}
     stopped = make_small_run(folder / "stopped")
+    text = stopped.settings.read_text().replace("[audit]", '[audit]\nprompts = ["a run", "é"]')
+    stopped.settings.write_text(text)
     assert train_here(stopped, {STOPPED_AT: ask_stop}) is Exit.TERMINATED
     _operate(stopped)
     bases["stopped"] = stopped
@@ -81,6 +84,7 @@ def _end_pivot(run: RunDirectory) -> None:
 
 def _operate(run: RunDirectory) -> None:
     """What a console leaves behind."""
+    pin(run, 6, "a note")
     log_action(run.actions, "stop", "stop requested", ok=True, pid=1)
     run.log.write_text(f"{time.strftime('%Y-%m-%d %H:%M:%S')} stopped: stopped by SIGTERM\n")
 

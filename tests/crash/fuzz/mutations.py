@@ -13,6 +13,7 @@ HUGE_BYTES = 2 << 30
 _NAMES = (
     *("run.toml", ".loss.json", ".samples.json", ".state.json", "tokenizer.json", "tokens"),
     *("archive", "pivot.json", "fork.json", "actions.jsonl", "trainer.log", "trainer.lock"),
+    *("pins", "pins/step_000006.txt"),
 )
 _IN_VAIN = (OSError, ValueError, LookupError, RecursionError)
 """What a mutation raises that finds nothing to change, after the ones before it."""

@@ -209,5 +209,5 @@ def _left(run: RunDirectory, keep: CheckpointSettings, refuses: bool) -> set[int
         with pytest.raises(HistoryError, match="covers no checkpoint, so all stay"):
             plan_of(run, SETTINGS, [], keep=keep)
     else:
-        thin(plan_of(run, SETTINGS, [], keep=keep))
+        thin(run, plan_of(run, SETTINGS, [], keep=keep))
     return {found.step for found in list_checkpoints(run.path, None).checkpoints}

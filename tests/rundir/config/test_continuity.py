@@ -18,6 +18,7 @@ HARMLESS = {
     "checkpoint.keep_last",
     "checkpoint.keep_every",
     "audit.tokens",
+    "audit.prompts",
     "audit.threshold",
     "audit.patience",
     "preset",

@@ -94,7 +94,7 @@ def test_sources_are_kept_absolute(
         ("a", "/no/such/file", "--source a=/no/such/file: no such file"),
         ("a", "/no/such/*.txt", "no such file; check the path or the glob"),
         ("a", "~nobody-here/x", "no such file"),
-        ("a", "/", "is a folder; write /"),
+        ("a", "/", "is the whole disk"),
         ("a", "", "--source a=: write it as NAME=PATH"),
         ("", "/etc/hosts", "--source =/etc/hosts: write it as NAME=PATH"),
         ("a", "python:doc", "did you mean python:docs?"),

@@ -1,4 +1,4 @@
-"""The checkpoints that something else stands on, which no retention may thin: pivots and forks."""
+"""The checkpoints that no retention may thin: what pivots and forks stand on, and the pinned."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,17 +6,20 @@ from typing import Any
 
 import orjson
 
+from trainer.rundir.checkpoints.pins import pinned_steps
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.reading import read_file
 
 
 def protected_steps(run: RunDirectory) -> dict[int, str]:
-    """Step → what stands on it; a file that can't be read protects nothing.
+    """Step → why it stays; a journal or `fork.json` that can't be read protects nothing.
 
     Forks are siblings that name this run in their `fork.json`: the parent itself holds no list,
-    for making a fork changes no byte of it. To be asked anew before each thinning.
+    for making a fork changes no byte of it. To be asked anew before each thinning. Raises
+    `HistoryError` where the pins can't be known.
     """
-    return {step: why for step, why in _bases(run) if type(step) is int}
+    bases = {step: why for step, why in _bases(run) if type(step) is int}
+    return bases | dict.fromkeys(pinned_steps(run), "pinned")
 
 
 def _bases(run: RunDirectory) -> Iterator[tuple[Any, str]]:

@@ -36,7 +36,7 @@ def plan_thinning(
     for checkpoint in checkpoints:
         step = checkpoint.step
         if not settings.keep_last:
-            kept[step] = "all are kept"
+            kept[step] = protected.get(step, "all are kept")
         elif step in last:
             kept[step] = "the newest" if step == checkpoints[-1].step else "one of the last"
         elif step in protected:

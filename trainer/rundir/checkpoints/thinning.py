@@ -1,6 +1,6 @@
 """Thinning a run's checkpoints: read what decides it, plan, unlink."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BufferedReader
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, Inventory
 from trainer.rundir.checkpoints.coverage import own_checkpoints
+from trainer.rundir.checkpoints.pins import pinned_steps
 from trainer.rundir.checkpoints.protected import protected_steps
 from trainer.rundir.checkpoints.retention import Plan, notable_steps, plan_thinning
 from trainer.rundir.config.settings import CheckpointSettings, Settings
@@ -36,7 +37,7 @@ def plan_of(
     its own, whatever the history covers, and is not the newest.
 
     Raises `OSError`, or `HistoryError` where the history covers none of the checkpoints, or for
-    audits that can't be read.
+    audits or pins that can't be read.
     """
     n_params = None if settings.trainer.command else settings.model.n_params
     inventory = own_checkpoints(run, n_params)
@@ -44,7 +45,23 @@ def plan_of(
         why = inventory.why_uncovered
         raise HistoryError(f"{run.loss}: {why}; it covers no checkpoint, so all stay")
     checkpoints = [c for c in inventory.checkpoints if written is None or c.step <= written]
-    steps, audits = [checkpoint.step for checkpoint in checkpoints], all_audits(run)
+    plan = plan_from(
+        checkpoints, all_audits(run), nonfinite_steps, protected_steps(run), settings, keep=keep
+    )
+    return replace(plan, skipped=inventory.skipped)
+
+
+def plan_from(
+    checkpoints: Sequence[Checkpoint],
+    audits: Sequence[Record],
+    nonfinite_steps: Iterable[int],
+    protected: Mapping[int, str],
+    settings: Settings,
+    *,
+    keep: CheckpointSettings | None = None,
+) -> Plan:
+    """The same from what was read: the run's own checkpoints by step, its audits; pure."""
+    steps = [checkpoint.step for checkpoint in checkpoints]
     notable = notable_steps(
         steps,
         audits,
@@ -52,13 +69,12 @@ def plan_of(
         threshold=settings.audit.threshold,
         warmup_steps=settings.optimizer.warmup_steps,
     )
-    protected = {**_newest_audited(steps, audits), **notable, **protected_steps(run)}
-    plan = plan_thinning(checkpoints, keep or settings.checkpoint, protected)
-    return replace(plan, skipped=inventory.skipped)
+    stay = {**_newest_audited(steps, audits), **notable, **protected}
+    return plan_thinning(checkpoints, keep or settings.checkpoint, stay)
 
 
 def still_going(run: RunDirectory, plan: Plan, inventory: Inventory) -> tuple[Checkpoint, ...]:
-    """What of an older plan may still go: not what by now is a base, the newest, or not the run's.
+    """What of an older plan may still go: not what is a base, pinned, the newest or a stray by now.
 
     `inventory`: the run's checkpoints now.
     """
@@ -106,12 +122,16 @@ def nonfinite_steps_of(path: Path) -> list[int]:
     return nonfinite_steps(records)
 
 
-def thin(plan: Plan) -> int:
-    """Unlink what goes, oldest first; the bytes freed. Raises `OSError` at the first that can't be.
+def thin(run: RunDirectory, plan: Plan) -> Plan:
+    """Unlink what goes, oldest first, but for what was pinned since; the plan as it was done.
 
-    Only after the newest checkpoint is durable: the plan was made from what is on disk under its
-    final name, which a save gives last but for the sync of the directory.
+    Raises `OSError` at the first that can't be, or `HistoryError` where pins can't be known. Only
+    after the newest checkpoint is durable: the plan was made from what is on disk under its final
+    name, which a save gives last but for the sync of the directory.
     """
+    gone = []
     for checkpoint in plan.going:
-        checkpoint.path.unlink(missing_ok=True)
-    return plan.freed_bytes
+        if checkpoint.step not in pinned_steps(run):
+            checkpoint.path.unlink(missing_ok=True)
+            gone.append(checkpoint)
+    return replace(plan, going=tuple(gone))

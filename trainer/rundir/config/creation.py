@@ -15,8 +15,10 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import is_utf_8, shown
 from trainer.rundir.outcomes import SettingsError, SourceError
 from trainer.rundir.runs import why_no_run
+from trainer.rundir.sources.file_documents import require_documents
+from trainer.rundir.sources.folders import require_folder
 from trainer.rundir.sources.matching import Walk
-from trainer.rundir.sources.text_files import require_text
+from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS
 
 _LOOKED_INTO_FILES = 100
 """Of a source, when a run is made: a moment's work. The start looks into all."""
@@ -133,21 +135,22 @@ def _check_source(name: str, path: str) -> None:
             raise SettingsError(f"{source}: no such source; {hint}")
     elif not name or not path.strip():
         raise SettingsError(f"{source}: write it as NAME=PATH")
-    elif Path(path).is_dir():
-        raise SettingsError(f"{source}: is a folder; write {path}/**/*.txt for the files in it")
     else:
-        _check_files(source, path)
+        try:
+            _check_files(source, Path(path))
+        except SourceError as error:
+            raise SettingsError(f"{source}: {error}") from error
 
 
-def _check_files(source: str, path: str) -> None:
-    files = list(islice(_matching(path), _LOOKED_INTO_FILES))
+def _check_files(source: str, path: Path) -> None:
+    if path.is_dir():
+        require_folder(path)
+        return
+    files = list(islice(_matching(str(path)), _LOOKED_INTO_FILES))
     if not files:
         raise SettingsError(f"{source}: no such file; check the path or the glob")
     for file in files:
-        try:
-            require_text(file, SourceSettings(path=path).field)
-        except SourceError as error:
-            raise SettingsError(f"{source}: {error}") from error
+        require_documents(file, SourceSettings(path=str(path)).field, WHOLE_DOCUMENTS)
 
 
 def _matching(pattern: str) -> Iterator[Path]:

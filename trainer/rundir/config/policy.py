@@ -18,6 +18,9 @@ from trainer.rundir.state import ArmState
 
 EXPLORATION = 1.0
 """The factor of UCB1's exploration term (Auer et al. 2002 have 1)."""
+REWARD_MEMORY_PULLS = 20
+LOSS_MEMORY_PULLS = 50
+"""Pulls over which the averages forget: each pull moves them by one part in so many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ A policy file holds only what is to be another:
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import tomlkit
 from tomlkit.items import Table
@@ -193,14 +193,13 @@ def _bounds(name: str, table: Mapping[str, Any]) -> Bounds:
 
 def _source(name: str, table: Mapping[str, Any]) -> SourceSettings:
     where = f"sources.{name}"
-    _check_keys(table, ("path", "field"), where)
-    for key, value in table.items():
-        if not isinstance(value, str):
-            raise SettingsError(f"{where}.{key}: {value!r} is not a string")
-    if "path" not in table:
+    kinds = get_type_hints(SourceSettings)
+    _check_keys(table, tuple(kinds), where)
+    given = {key: convert(kinds[key], value, f"{where}.{key}") for key, value in table.items()}
+    if "path" not in given:
         raise SettingsError(f"{where}.path: is missing")
     try:
-        return SourceSettings(**table)
+        return SourceSettings(**given)
     except SettingsError as error:
         raise SettingsError(str(error).replace("sources.*", where)) from error
 
@@ -241,9 +240,10 @@ def _table(parent: Any, name: str) -> Any:
 
 def _source_table(source: SourceSettings) -> Table:
     table = tomlkit.table()
-    table["path"] = source.path
-    if source.field != SourceSettings(path=source.path).field:
-        table["field"] = source.field
+    default = SourceSettings(path=source.path)
+    for key, value in asdict(source).items():
+        if key == "path" or value != getattr(default, key):
+            table[key] = value
     table.add(tomlkit.nl())
     return table
 

@@ -20,17 +20,36 @@ class Rules:
     corrects_ema: bool
     """The loss EMA in the records is bias-corrected; else the first loss has the weight of all
     that might have been before it."""
+    reads_json_arrays: bool
+    """A JSON array of objects in a `.json` file gives their texts; else it is a text file."""
     default_cap: float
     """Of an arm's weight, where the policy gives none."""
 
 
 RULES = {
     1: Rules(
-        holds_out_pieces=False, sums_norm_by_blocks=False, corrects_ema=False, default_cap=1.0
+        holds_out_pieces=False,
+        sums_norm_by_blocks=False,
+        corrects_ema=False,
+        reads_json_arrays=False,
+        default_cap=1.0,
     ),
     # 1 + sqrt(2 ln 2**31) = 7.6 is the greatest score that a pulled arm can have: a cap of 8
     # cuts none, and an arm that was never pulled, which weighs its cap, comes first.
-    2: Rules(holds_out_pieces=True, sums_norm_by_blocks=True, corrects_ema=True, default_cap=8.0),
+    2: Rules(
+        holds_out_pieces=True,
+        sums_norm_by_blocks=True,
+        corrects_ema=True,
+        reads_json_arrays=False,
+        default_cap=8.0,
+    ),
+    3: Rules(
+        holds_out_pieces=True,
+        sums_norm_by_blocks=True,
+        corrects_ema=True,
+        reads_json_arrays=True,
+        default_cap=8.0,
+    ),
 }
 
 NEWEST_RULES = max(RULES)

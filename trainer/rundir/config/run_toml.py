@@ -203,6 +203,8 @@ _COMMENTS = {
     "train.deterministic": "false: faster on CUDA, but a resume is not bit-exact",
     "checkpoint.every": "checkpoints and sample audits, one to one",
     "checkpoint.keep_last": "0: keep all. Else: the last N and every keep_every-th",
+    "audit.tokens": "of each sample",
+    "audit.prompts": "further samples, one a prompt; score and gate go by the one without",
     "audit.threshold": "coherence score from 0 to 100",
     "audit.patience": "audits in a row under the threshold that halt the run; 0: never",
     "trainer.restart": "true: an open console starts it again after a crash, with pauses",
@@ -236,9 +238,10 @@ def render_new_run(
     return text
 
 
-def _source_table(source: SourceSettings) -> dict[str, str]:
-    has_field = source.field != SourceSettings(path=source.path).field
-    return asdict(source) if has_field else {"path": source.path}
+def _source_table(source: SourceSettings) -> dict[str, Any]:
+    default = asdict(SourceSettings(path=source.path))
+    given = {name: value for name, value in asdict(source).items() if value != default[name]}
+    return {"path": source.path, **given}
 
 
 def _render(section: str, table: Mapping[str, Any]) -> str:

@@ -154,6 +154,9 @@ class AuditSettings:
     """The sample audit at every checkpoint, and the gate that halts a run by it."""
 
     tokens: int = 420
+    """Free tokens of each sample."""
+    prompts: tuple[str, ...] = ()
+    """Further samples, one behind each; score and gate go by the one without a prompt."""
     threshold: float = 30.0
     """Coherence score (0 to 100) under which an audit counts against the run."""
     patience: int = 5
@@ -161,10 +164,24 @@ class AuditSettings:
 
     def __post_init__(self) -> None:
         _require(self.tokens > 0, "audit.tokens", f"{self.tokens} is not above 0")
-        most = f"{self.tokens:,} is more than {MOST_AUDIT_TOKENS:,}: the audit would never end"
-        _require(self.tokens <= MOST_AUDIT_TOKENS, "audit.tokens", most)
+        samples = f" × {self.n_samples:,} samples" if self.prompts else ""
+        most = f"{self.tokens:,}{samples} is more than {MOST_AUDIT_TOKENS:,}"
+        is_short = self.tokens * self.n_samples <= MOST_AUDIT_TOKENS
+        _require(is_short, "audit.tokens", f"{most}: the audit would never end")
         _require(0 <= self.threshold <= 100, "audit.threshold", "is not between 0 and 100")
         _require(self.patience >= 0, "audit.patience", f"{self.patience} is below 0")
+        _require(
+            "" not in self.prompts,
+            "audit.prompts",
+            "one is empty; the sample without a prompt is made anyway, as the first",
+        )
+        twice = next((each for each in self.prompts if self.prompts.count(each) > 1), None)
+        _require(twice is None, "audit.prompts", f"{twice!r} is there twice")
+
+    @property
+    def n_samples(self) -> int:
+        """Samples of an audit: the one without a prompt, and one a prompt."""
+        return 1 + len(self.prompts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,12 +189,19 @@ class SourceSettings:
     """Where an arm's text comes from."""
 
     path: str
-    """A file or a glob, `*.jsonl` for JSON lines, or `python:docs|docstrings|code`."""
+    """A file, a folder or a glob, or `python:docs|docstrings|code`."""
     field: str = "text"
-    """The key of the text in JSON lines."""
+    """The key of the text in JSON records, or its column."""
+    max_odd_share: float = 0.01
+    """Of the records: so many may be without a text; they are left out."""
 
     def __post_init__(self) -> None:
         _require(bool(self.path.strip()), "sources.*.path", "is empty")
+        _require(
+            0 <= self.max_odd_share < 1,
+            "sources.*.max_odd_share",
+            f"{self.max_odd_share} is not from 0 to under 1",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +269,14 @@ class Settings:
             f"{self.optimizer.warmup_steps} is not below train.total_steps"
             f" = {self.train.total_steps}",
         )
+        for prompt in self.audit.prompts:
+            n_bytes, most = len(prompt.encode()), max(self.model.context // 2 - 1, 0)
+            _require(
+                n_bytes <= most,
+                "audit.prompts",
+                f"{prompt[:20]!r}… is {n_bytes:,} bytes; at most {most:,} surely fit half of"
+                f" model.context = {self.model.context:,}, which a sample begins with",
+            )
         _require(bool(self.sources), "sources", "there is no source to train on")
         caps = [self.bounds_of(name).cap for name in self.sources]
         _require(max(caps) > 0, "policy", "all caps are 0: no arm could be pulled")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX
-from trainer.rundir.records.record_fields import number, step_of, whole, words
+from trainer.rundir.records.record_fields import fields_told, step_of
 from trainer.rundir.records.record_lines import Record, read_records
 
 Step = Annotated[int, msgspec.Meta(ge=0, le=INT32_MAX)]
@@ -72,22 +72,12 @@ def canonical_losses(records: list[LossRecord]) -> tuple[list[int], list[LossRec
 
 def _tolerant(record: Record) -> LossRecord:
     """Of a record that anyone may have written."""
-    return LossRecord(
-        step=step_of(record),
-        attempt=whole(record, "attempt"),
-        phase=whole(record, "phase"),
-        arm=words(record, "arm"),
-        loss=number(record, "loss"),
-        ema=number(record, "ema"),
-        lr=number(record, "lr"),
-        grad_norm=number(record, "grad_norm"),
-        reward=number(record, "reward"),
-        tokens=whole(record, "tokens") or 0,
-        ms=number(record, "ms"),
-        t=number(record, "t"),
-        nonfinite=_texts(record.get("nonfinite")),
-        lost=record.get("lost") is True,
-    )
+    of_others = {
+        "step": step_of(record),
+        "nonfinite": _texts(record.get("nonfinite")),
+        "lost": record.get("lost") is True,
+    }
+    return LossRecord(**fields_told(LossRecord, record) | of_others)
 
 
 def _texts(value: Any) -> dict[str, str] | None:

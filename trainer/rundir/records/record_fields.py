@@ -1,8 +1,9 @@
 """Values out of records that anyone may have written: what does not fit is `None`; pure."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, get_args, get_type_hints
 
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX
 
@@ -41,8 +42,22 @@ def words(record: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def nonfinite(record: Mapping[str, Any], key: str) -> str:
-    """`NaN`, `Infinity` or `-Infinity` where the record names the value so; else empty."""
-    named = record.get("nonfinite")
-    value = words(named, key) if isinstance(named, dict) else ""
-    return value if value in ("NaN", "Infinity", "-Infinity") else ""
+def fields_told(kind: type, record: Mapping[str, Any]) -> dict[str, Any]:
+    """What the record tells of the fields of `kind`, by their names and declared types.
+
+    Left out is what it doesn't tell, and every field that is no number and no text.
+    """
+    found = {name: read(record, name) for name, read in _readers(kind).items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@cache
+def _readers(kind: type) -> dict[str, Callable[[Mapping[str, Any], str], Any]]:
+    by_type = {int: whole, float: number, str: words}
+    types = {name: {*get_args(hint), hint} for name, hint in get_type_hints(kind).items()}
+    return {
+        name: read
+        for name, of_field in types.items()
+        for plain, read in by_type.items()
+        if of_field <= {plain, plain | None, type(None)}
+    }

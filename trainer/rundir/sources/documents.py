@@ -1,4 +1,4 @@
-"""Read the documents of a source: the Python library's own text, text files, or JSON lines."""
+"""Read the documents of a source: the Python library's own text, or what lies in files."""
 
 import difflib
 import hashlib
@@ -11,9 +11,13 @@ from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.directory import with_names
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError
+from trainer.rundir.sources.content import Content, content_of
+from trainer.rundir.sources.file_documents import read_file_documents
+from trainer.rundir.sources.folders import files_of_folder
+from trainer.rundir.sources.left_out import LeftOut
 from trainer.rundir.sources.matching import Matched, Walk, match_files, never
 from trainer.rundir.sources.stdlib_text import READERS, stdlib_documents
-from trainer.rundir.sources.text_files import read_file_documents, require_text
+from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS, TextRules
 
 PYTHON = "python:"
 
@@ -31,32 +35,36 @@ def read_documents(
     source: SourceSettings,
     base: Path,
     *,
-    piece_characters: int = 0,
+    rules: TextRules = WHOLE_DOCUMENTS,
     check: Callable[[], None] = never,
     is_checked: bool = True,
+    left_out: LeftOut | None = None,
 ) -> Iterator[str]:
     """The source's documents in a fixed order, none of them blank.
 
-    `source.path` is `python:docs`, `python:docstrings`, `python:code`, a file, or a glob (`**`
-    goes into folders; files in the order of their names), relative to `base`. `.jsonl` files
-    give the text in `source.field` of each line. Bytes that are no UTF-8 become U+FFFD. A text
+    `source.path` is `python:docs`, `python:docstrings`, `python:code`, a file, a folder, or a glob
+    (`**` goes into folders; files in the order of their names), relative to `base`. JSON lines,
+    JSON arrays, Parquet and Arrow files give the text in `source.field` of each record; a few
+    records without one are left out. Bytes that are no UTF-8 become U+FFFD. A text
     file of more than 64 KiB is cut into parts of about 16 KiB at blank lines, so that a source
-    which is one large file has text to hold out; with `piece_characters` where a piece of
+    which is one large file has text to hold out; with pieces in the `rules`, where a piece of
     `pieces_of` ends, so that the pieces are those of the whole file.
 
     `check` is called all the time and may raise to give up. `is_checked=False` takes what an
-    earlier version took for text, too.
+    earlier version took for text, too. `left_out` counts what is no text, and names it.
 
     Raises:
-        SourceError: no such file, an unknown `python:` name, a file that is no text, a bad line,
-            no text at all.
+        SourceError: no such file, an unknown `python:` name, a file that is no text, too many
+            records without one, no text at all.
     """
     is_empty = True
-    for document in _read_any(source, base, piece_characters, check, is_checked):
+    left_out = LeftOut(source.max_odd_share) if left_out is None else left_out
+    for document in _read_any(source, base, rules, check, is_checked, left_out):
         check()
         if document.strip():
             is_empty = False
             yield document
+    left_out.require_few()
     if is_empty:
         raise SourceError(f"{source.path}: there is no text in it")
 
@@ -136,8 +144,7 @@ def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = n
     if is_file:
         return Matched(files=(path,))
     if is_folder:
-        name = shown(path)
-        raise SourceError(f"{name}: is a folder; write {name}/**/*.txt for the files in it")
+        return files_of_folder(path, base, check)
     matched = match_files(base, str(relative), check)
     if not matched.files:
         unread = "".join(f"; the folder {shown(f)} can't be read" for f in matched.unreadable[:3])
@@ -154,8 +161,7 @@ def has_files(source: SourceSettings, base: Path, check: Callable[[], None] = ne
         return source.path.removeprefix(PYTHON) in READERS
     relative = _expanded(source)
     return (
-        next(Walk(check).files(base, str(relative)), None) is not None
-        or (base / relative).is_file()
+        next(Walk(check).files(base, str(relative)), None) is not None or (base / relative).exists()
     )
 
 
@@ -169,21 +175,46 @@ def _expanded(source: SourceSettings) -> Path:
         raise SourceError(f"{shown(source.path)}: there is no such user") from error
 
 
+def contents_of(
+    source: SourceSettings,
+    base: Path,
+    rules: TextRules,
+    left_out: LeftOut,
+    *,
+    check: Callable[[], None] = never,
+    is_checked: bool = True,
+) -> Iterator[tuple[Path, Content]]:
+    """The files of a source that is no `python:` one, in their order, and what each is.
+
+    Of a folder, those that are text. Raises `SourceError`.
+    """
+    matched = find_files(source, base, check)
+    for path in matched.files:
+        check()
+        try:
+            content = content_of(path, source.field, rules, refuses=is_checked or matched.is_folder)
+        except SourceError as error:
+            if not matched.is_folder:
+                raise
+            left_out.add_file(str(error).partition(";")[0])
+            continue
+        yield path, content
+
+
 def _read_any(
     source: SourceSettings,
     base: Path,
-    piece_characters: int,
+    rules: TextRules,
     check: Callable[[], None],
     is_checked: bool,
+    left_out: LeftOut,
 ) -> Iterator[str]:
     if source.path.startswith(PYTHON):
         yield from stdlib_documents(_stdlib_name(source.path), check)
         return
-    for path in find_files(source, base, check).files:
-        check()
-        if is_checked:
-            require_text(path, source.field)
-        yield from read_file_documents(path, source.field, piece_characters)
+    files = contents_of(source, base, rules, left_out, check=check, is_checked=is_checked)
+    for path, content in files:
+        yield from read_file_documents(path, content, source.field, rules, left_out)
 
 
 def _stamp(source: SourceSettings, facts: str) -> str:

@@ -24,6 +24,8 @@ class Matched:
     """In the order of their names; one that has several names (links) once."""
     unreadable: tuple[Path, ...] = ()
     """Folders that could not be looked into: what lies in them is not in `files`."""
+    is_folder: bool = False
+    """All that lies in a folder: what is no text may be left out."""
 
 
 def match_files(base: Path, pattern: str, check: Callable[[], None] = never) -> Matched:

@@ -4,22 +4,10 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from trainer.rundir.config.rules import RULES
-from trainer.rundir.config.settings import Settings
-
-PIECE_CHARACTERS_PER_TOKEN = 4
-"""A piece is about the text of a row: rows of shorter ones would be many beginnings."""
-
 _WINDOW_CHARACTERS = 32
 """What a cut depends on besides the line that it follows: the end of the piece so far."""
 
 _HASHES = 2**32
-
-
-def piece_characters(settings: Settings) -> int:
-    """About how much is held out at a time under the run's rules; 0: whole documents."""
-    has_pieces = RULES[settings.rules].holds_out_pieces
-    return PIECE_CHARACTERS_PER_TOKEN * settings.model.context if has_pieces else 0
 
 
 class PieceCutter:

@@ -27,7 +27,7 @@ from trainer.rundir.sources.documents import (
     read_documents,
 )
 from trainer.rundir.sources.matching import never
-from trainer.rundir.sources.pieces import piece_characters
+from trainer.rundir.sources.text_rules import TextRules, text_rules
 
 TEXT_DIGITS = 16
 """Of a fingerprint, where it is only compared: in file names, `.state.json` and audits."""
@@ -51,6 +51,8 @@ class TokenIndex:
     held_out_tokens: int
     text_bytes: int = 0
     """0: written by a version that did not keep it. With the tokens, the text's bytes a token."""
+    left_out: str = ""
+    """What of the files is no text, in words."""
 
     @property
     def file_names(self) -> tuple[str, str]:
@@ -58,6 +60,10 @@ class TokenIndex:
         digits = self.fingerprint[:TEXT_DIGITS]
         key = f"{self.tokenizer[:16]}-{digits}-{self.dtype[1:]}"
         return f"{key}.train.bin", f"{key}.held_out.bin"
+
+    def train_rows(self, context: int) -> int:
+        """Rows that batches are drawn from."""
+        return rows_in(self.train_tokens, context)
 
     def is_of(self, text: str) -> bool:
         """Whether it is of the text with this fingerprint, or its first digits; all if empty."""
@@ -79,6 +85,11 @@ class Drift:
     def is_same(self) -> bool:
         """Whether they hold the text that was prepared."""
         return not self.altered and not self.added
+
+
+def rows_in(tokens: int, context: int) -> int:
+    """How many rows of `context` tokens and one target follow each other without overlap."""
+    return max(0, tokens - 1) // context
 
 
 def token_folder(tokens: Path, source_name: str) -> Path:
@@ -139,7 +150,7 @@ def drift_of(
     folder: Path,
     index: TokenIndex,
     *,
-    piece_characters: int,
+    rules: TextRules,
     check: Callable[[], None] = never,
     reads: bool = True,
 ) -> Drift:
@@ -164,9 +175,7 @@ def drift_of(
         return Drift(files=now)
     try:
         text = fingerprint_of(
-            read_documents(
-                source, base, piece_characters=piece_characters, check=check, is_checked=False
-            )
+            read_documents(source, base, rules=rules, check=check, is_checked=False)
         )
     except SourceError as error:
         return Drift(altered=str(error), files=now)
@@ -191,23 +200,21 @@ def holds_prepared_text(
     """
     folder = token_folder(run.tokens, name)
     index = read_index(folder, text)
-    source, characters = settings.sources[name], piece_characters(settings)
+    source, rules = settings.sources[name], text_rules(settings)
     if index is not None:
         drift = drift_of(
             source,
             run.path,
             folder,
             index,
-            piece_characters=characters,
+            rules=rules,
             check=check,
             reads=reads,
         )
         return drift.is_same
     if not text or not reads:
         return bool(text)
-    documents = read_documents(
-        source, run.path, piece_characters=characters, check=check, is_checked=False
-    )
+    documents = read_documents(source, run.path, rules=rules, check=check, is_checked=False)
     try:
         return fingerprint_of(documents).startswith(text)
     except SourceError:

@@ -1,15 +1,16 @@
-"""Read the documents of one file, and tell whether it is text at all."""
+"""The documents of text files, JSON lines and JSON arrays, as their bytes come."""
 
+import io
+import json
+import re
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any, BinaryIO, TextIO
 
 import orjson
 
-from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError
+from trainer.rundir.sources.left_out import LeftOut
 from trainer.rundir.sources.pieces import PieceCutter
-
-JSON_LINES_SUFFIXES = {".jsonl", ".jsonlines", ".ndjson"}
 
 WHOLE_FILE_BYTES = 65_536
 """A text file up to this size is one document."""
@@ -20,99 +21,29 @@ PART_CHARACTERS = 16_384
 LONGEST_PART_CHARACTERS = 4 * PART_CHARACTERS
 """Text without blank lines is cut at a line's end after this many, a longer line wherever it is."""
 
-_HEAD_BYTES = 65_536
-_NOT_IN_TEXT = bytes(set(range(0x20)) - set(b"\a\b\t\n\v\f\r\x1a\x1b"))
-"""Control characters, but for layout, the end of a DOS file and terminal colours."""
-
-_UNPACK = "unpack it, and name the files that are in it"
-_AS_JSON_LINES = "write its text as JSON lines (.jsonl), and name those"
-_KINDS = (
-    (0, b"\x1f\x8b", "compressed by gzip", _UNPACK),
-    (0, b"BZh", "compressed by bzip2", _UNPACK),
-    (0, b"\xfd7zXZ\0", "compressed by xz", _UNPACK),
-    (0, b"\x28\xb5\x2f\xfd", "compressed by zstd", _UNPACK),
-    (0, b"PK\x03\x04", "a zip archive (or a document of an office program)", _UNPACK),
-    (0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
-    (257, b"ustar", "a tar archive", _UNPACK),
-    (0, b"PAR1", "a Parquet file", _AS_JSON_LINES),
-    (0, b"ARROW1", "an Arrow file", _AS_JSON_LINES),
-    (0, b"SQLite format 3\0", "an SQLite database", _AS_JSON_LINES),
-    (0, b"%PDF-", "a PDF", "take the text out of it (pdftotext), and name that"),
-)
-"""Where in a file which bytes stand, what it is then, and what to do."""
+_BETWEEN = re.compile(r"[\s,]*")
+_ARRAY_CHARACTERS = 1 << 20
+_LONGEST_ELEMENT_CHARACTERS = 256 << 20
+"""Of a JSON array; what is longer is no element, but an array that doesn't close."""
 
 
-def require_text(path: Path, field: str) -> None:
-    """Refuse a file that is no text, or is text of a kind that its name doesn't tell.
-
-    Known by its first bytes, or by the control characters in the first 64 KiB: text has none, a
-    few are dirt, and where they are more than one byte in a hundred it is none (of random bytes
-    they are nine, of UTF-16 fifty). Bytes that are no UTF-8 prove nothing: text in Latin-1,
-    Windows-1251 or GBK is full of them. JSON objects with a text in `field` are JSON lines.
-
-    Raises:
-        SourceError: it is no text, or can't be read.
-    """
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-    except OSError as error:
-        raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
-    for offset, magic, kind, mend in _KINDS:
-        if head[offset:].startswith(magic):
-            raise SourceError(
-                f"{shown(path)}: is no text but {kind}; {mend}, or narrow the path so that it"
-                " isn't matched"
-            )
-    n_controls = len(head) - len(head.translate(None, _NOT_IN_TEXT))
-    if 100 * n_controls > len(head):
-        raise SourceError(
-            f"{shown(path)}: is no text ({n_controls:,} of its first {len(head):,} bytes are"
-            " control characters); narrow the path so that it isn't matched, or move it away; if it"
-            " is text in UTF-16, convert it: iconv -f UTF-16 -t UTF-8"
-        )
-    if not _is_json_lines(path) and _holds_json_lines(head, field):
-        raise SourceError(
-            f"{shown(path)}: holds JSON objects with a text in {field!r}, one a line; give it a"
-            " name that ends in .jsonl (a link will do), so that this text is trained on and not"
-            " the JSON around it"
-        )
+class OddRecordError(Exception):
+    """A record without a text; says why."""
 
 
-def read_file_documents(path: Path, field: str, piece_characters: int) -> Iterator[str]:
-    """The documents of a file, as `read_documents` tells; raises `SourceError`."""
-    try:
-        if _is_json_lines(path):
-            yield from _read_json_lines(path, field)
-        else:
-            yield from _read_text(path, piece_characters)
-    except OSError as error:
-        raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
+def decoded(data: bytes) -> str:
+    """A whole file as text."""
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace").read()
 
 
-def _is_json_lines(path: Path) -> bool:
-    return path.suffix.lower() in JSON_LINES_SUFFIXES
-
-
-def _holds_json_lines(head: bytes, field: str) -> bool:
-    """Whether the first line that isn't blank is a whole object with a text in the field."""
-    line = head.lstrip().partition(b"\n")[0]
-    try:
-        record = orjson.loads(line) if line.startswith(b"{") else None
-    except orjson.JSONDecodeError:
-        return False
-    return isinstance(record, dict) and isinstance(record.get(field), str)
-
-
-def _read_text(path: Path, piece_characters: int) -> Iterator[str]:
-    if path.stat().st_size <= WHOLE_FILE_BYTES:
-        yield path.read_text(encoding="utf-8", errors="replace")
-        return
+def read_parts(file: BinaryIO, piece_characters: int) -> Iterator[str]:
+    """A large text file in its parts."""
     cutter = PieceCutter(piece_characters) if piece_characters else None
     part: list[str] = []
     characters = 0
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        while line := lines.readline(cutter.longest_line if cutter else LONGEST_PART_CHARACTERS):
+    longest = cutter.longest_line if cutter else LONGEST_PART_CHARACTERS
+    with io.TextIOWrapper(file, encoding="utf-8", errors="replace") as lines:
+        while line := lines.readline(longest):
             part.append(line)
             characters += len(line)
             is_end = cutter.ends_after(line) if cutter else not line.strip()
@@ -122,25 +53,86 @@ def _read_text(path: Path, piece_characters: int) -> Iterator[str]:
     yield "".join(part)
 
 
-def _read_json_lines(path: Path, field: str) -> Iterator[str]:
-    with path.open(encoding="utf-8", errors="replace") as lines:
+def read_json_lines(
+    file: BinaryIO, field: str, name: str, left_out: LeftOut, *, is_begin: bool = True
+) -> Iterator[str]:
+    """The text of each line's object; a line without one is left out.
+
+    `is_begin`: the file's first bytes are among these, and may be a byte order mark.
+    """
+    encoding = "utf-8-sig" if is_begin else "utf-8"
+    with io.TextIOWrapper(file, encoding=encoding, errors="replace") as lines:
         for number, line in enumerate(lines, start=1):
+            left_out.rows = number
             if line.strip():
-                yield _json_text(line, field, f"{shown(path)}, line {number}")
+                try:
+                    text = text_in(_loads(line), field)
+                except OddRecordError as odd:
+                    left_out.add_record(f"{name}, line", number, str(odd))
+                else:
+                    left_out.records += 1
+                    yield text
 
 
-def _json_text(line: str, field: str, where: str) -> str:
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise SourceError(f"{where}: not a JSON value ({error})") from error
+def read_json_array(file: BinaryIO, field: str, name: str, left_out: LeftOut) -> Iterator[str]:
+    """The text of each element's object; one without is left out."""
+    with io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace") as lines:
+        for number, element in enumerate(_elements(lines, name), start=1):
+            try:
+                text = text_in(element, field)
+            except OddRecordError as odd:
+                left_out.add_record(f"{name}, element", number, str(odd))
+            else:
+                left_out.records += 1
+                yield text
+
+
+def text_in(record: Any, field: str) -> str:
+    """The text in the field; raises `OddRecordError`."""
     if not isinstance(record, dict):
-        raise SourceError(f"{where}: an object with the field {field!r} is needed, not {line[:40]}")
+        has = str(record)[:40]
+        raise OddRecordError(f"an object with the field {field!r} is needed, not {has}")
     if field not in record:
-        raise SourceError(
-            f"{where}: no field {field!r}; it has {', '.join(map(repr, record)) or 'none'}"
-            " (name the right one as `field` of the source)"
+        has = ", ".join(map(repr, record)) or "none"
+        raise OddRecordError(
+            f"no field {field!r}; it has {has} (name the right one as `field` of the source)"
         )
     if not isinstance(text := record[field], str):
-        raise SourceError(f"{where}: the field {field!r} is no text but {str(text)[:40]}")
+        raise OddRecordError(f"the field {field!r} is no text but {str(text)[:40]}")
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise OddRecordError(f"the field {field!r} holds half a character")
     return text
+
+
+def _loads(line: str) -> Any:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        try:
+            return json.loads(line)  # takes NaN, as many tools write it beside the text
+        except (ValueError, RecursionError):
+            raise OddRecordError(f"not a JSON value ({error})") from error
+
+
+def _elements(text: TextIO, name: str) -> Iterator[Any]:
+    """The elements of a JSON array, one at a time, however large it is."""
+    decode = json.JSONDecoder().raw_decode
+    buffer = text.read(_ARRAY_CHARACTERS).lstrip().removeprefix("[")
+    at = 0
+    while True:
+        at = _BETWEEN.match(buffer, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if buffer.startswith("]", at):
+            return
+        try:
+            element, end = decode(buffer, at)
+        except (ValueError, RecursionError):
+            end = len(buffer)
+        if end < len(buffer):  # else what stands at the end may go on
+            yield element
+            at = end
+            continue
+        rest = buffer[at:]
+        more = text.read(max(_ARRAY_CHARACTERS, len(rest)))
+        if not more or len(rest) > _LONGEST_ELEMENT_CHARACTERS:
+            raise SourceError(f"{name}: a JSON array that doesn't go on at {rest[:40]!r}")
+        buffer, at = rest + more, 0

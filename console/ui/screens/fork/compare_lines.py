@@ -1,5 +1,6 @@
 """Two runs side by side as lines: verdict, figures, settings, samples; pure."""
 
+from collections.abc import Sequence
 from itertools import zip_longest
 
 from textual.content import Content
@@ -47,9 +48,16 @@ def _figures(made: Comparison, width: int) -> list[Content]:
         _row(f"val_loss, {made.shared_rows} rows", [_loss(c.val_loss) for c in columns], width),
         _row("difference, ± its error", [_paired(column) for column in columns], width),
         _row("coherence score", [formatting.score(c.score) for c in columns], width),
+        *_mean_scores(columns, width),
         _row("training loss, mean", [_loss(c.mean_loss) for c in columns], width, style=DIM),
         _row("training loss, EMA", [_loss(c.ema) for c in columns], width, style=DIM),
     ]
+
+
+def _mean_scores(columns: Sequence[Column], width: int) -> list[Content]:
+    n_prompts = len(columns[0].samples)
+    means = [formatting.score(column.mean_score) for column in columns]
+    return [_row(f"its mean, {n_prompts} prompts", means, width)] if n_prompts > 1 else []
 
 
 def _row(name: str, values: list[str], width: int, *, style: str = "") -> Content:
@@ -67,22 +75,34 @@ def _paired(column: Column) -> str:
 
 
 def _samples(made: Comparison, width: int) -> list[Content]:
-    """The texts of both, in columns of half the width."""
+    """The texts of both, in columns of half the width: a pair for each prompt that both have."""
     cells = max((width - 3) // 2, 1)
     both = made.columns[:2]
     names = names_within([foreign(column.name) for column in both], cells - len(_SAMPLE_OF))
-    first, second = (_sample(*each, cells) for each in zip(names, both, strict=True))
-    empty = Content()
+    first, second = (_texts(*each, cells) for each in zip(names, both, strict=True))
+    return [line for pair in zip(first, second, strict=True) for line in _beside(*pair, cells)]
+
+
+def _beside(first: list[Content], second: list[Content], cells: int) -> list[Content]:
     return [
         Content.assemble(a, " " * max(cells - a.cell_length, 0), (" │ ", DIM), b)
-        for a, b in zip_longest(first, second, fillvalue=empty)
+        for a, b in zip_longest(first, second, fillvalue=Content())
     ]
 
 
-def _sample(name: str, column: Column, cells: int) -> list[Content]:
+def _texts(name: str, column: Column, cells: int) -> list[list[Content]]:
+    """A block of lines for the title, and one for each sample."""
     title = Content.styled(left(_SAMPLE_OF + name, cells), "bold")
-    text = escape_control(column.text or "no sample")
-    return [title, *(line for part in text.split("\n") for line in Content(part).wrap(cells))]
+    if not column.samples:
+        return [[title], _wrapped("", column.text or "no sample", cells)]
+    blocks = [_wrapped(sample.prompt, sample.text, cells) for sample in column.samples]
+    apart = [block if block is blocks[0] else [Content(), *block] for block in blocks]
+    return [[title], *apart]
+
+
+def _wrapped(prompt: str, text: str, cells: int) -> list[Content]:
+    whole = Content.assemble((escape_control(prompt), DIM), escape_control(text))
+    return [line for part in whole.split() for line in part.wrap(cells)]
 
 
 def _loss(value: float | None) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from console import formatting
+from console.fork.comparison import SharedSample
 from console.ui.screens.fork.compare_lines import comparison_lines
 from tests.console.fixed_comparison import fixed_side_by_side
 
@@ -27,3 +29,23 @@ def test_what_differs_is_never_cut_away() -> None:
     title = next(line for line in lines if line.startswith("sample of"))
     first_title, second_title = (part.strip() for part in title.split("│"))
     assert first_title != second_title
+
+
+def test_each_prompt_that_both_have_is_shown_with_what_both_made_of_it() -> None:
+    made = fixed_side_by_side().comparison
+    texts = (("one", "two"), ("1", "22"))
+    columns = tuple(
+        replace(
+            column,
+            samples=tuple(
+                SharedSample(prompt=prompt, text=text, score=70.0)
+                for prompt, text in zip(("", "a \x1b[2J "), of_run, strict=True)
+            ),
+            mean_score=71.5 if of_run == texts[0] else None,
+        )
+        for column, of_run in zip(made.columns, texts, strict=True)
+    )
+    lines = [line.plain.split() for line in comparison_lines(replace(made, columns=columns), 76)]
+    assert ["one", "│", "1"] in lines
+    assert ["a", "\\x1b[2J", "two", "│", "a", "\\x1b[2J", "22"] in lines
+    assert ["its", "mean,", "2", "prompts", "71.5", formatting.UNKNOWN] in lines

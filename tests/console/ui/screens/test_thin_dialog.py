@@ -6,9 +6,11 @@ from pathlib import Path
 import orjson
 import pytest
 
+from console.cli import main
 from console.operations.operations import Operations, Outcome
 from console.ui.screens.dashboard import Dashboard
 from console.ui.screens.thin_dialog import ThinDialog
+from console.ui.widgets.choices import Choices
 from tests.console.headless import Stage
 from tests.console.told import Told
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, list_checkpoints, write_checkpoint
@@ -81,7 +83,8 @@ async def test_keys_typed_ahead_of_the_dialog_answer_nothing() -> None:
         await stage.until(lambda: isinstance(stage.app.screen, ThinDialog), "the dialog")
         await stage.pilot.press("down", "enter", "down", "enter", "escape")
         assert isinstance(stage.app.screen, ThinDialog)
-        assert "▸ Cancel" in stage.text()
+        assert "▸" not in stage.text()
+        assert stage.app.screen.query_one(Choices).marked == "cancel"
     assert stage.operations.calls == ["preview"]
 
 
@@ -169,3 +172,74 @@ def test_run_that_keeps_all_says_how_to_thin_it_anyway(thinnable: RunDirectory) 
     told = Operations(thinnable).preview_thinning()
     assert isinstance(told, Outcome)
     assert "--keep-last N" in told.message
+
+
+def test_a_pinned_checkpoint_is_kept_by_dialog_and_verb_and_unpinned_it_goes(
+    thinnable: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    operations = Operations(thinnable)
+    before = operations.preview_thinning()
+    assert isinstance(before, Plan)
+    assert operations.pin((200,), "b\x1bad").message == "step 200 pinned: b\\x1bad"
+    assert operations.pin((400, 600)).message == "2 checkpoints pinned"
+    assert operations.pin((200,)).ok
+    assert operations.thin(before).ok
+    assert {200, 400, 600} < set(steps_of(thinnable))
+    assert main(["thin", str(thinnable.path), "--keep-last", "1", "--yes"]) == 0
+    assert {200, 400, 600} < set(steps_of(thinnable))
+    assert main(["pin", str(thinnable.path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-3:] == ["200\tb\\x1bad", "400", "600"]
+    told = operations.unpin((200, 300)).message
+    assert told == "step 200 unpinned (its note was: b\\x1bad)"
+    assert main(["thin", str(thinnable.path), "--yes"]) == 0
+    assert 200 not in steps_of(thinnable)
+
+
+def test_what_can_not_be_pinned_is_refused_in_words_and_nothing_is_written(
+    thinnable: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments, words in (
+        (["250"], "no checkpoint of step 250; the nearest is 200"),
+        (["200", "--remove"], "step 200: not pinned"),
+        (["200", "--note", "n" * 5_000], "a note has less than"),
+    ):
+        assert main(["pin", str(thinnable.path), *arguments]) == 1
+        assert words in capsys.readouterr().err
+    assert main(["pin", str(thinnable.path), "--remove"]) == 2
+    assert Operations(thinnable, read_only=True).pin((200,)).message == (
+        "pin: this console is read-only"
+    )
+    assert not thinnable.pins.exists()
+
+
+def test_pins_that_can_not_be_read_stop_every_thinning_and_say_so(
+    thinnable: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    operations = Operations(thinnable)
+    before = operations.preview_thinning()
+    assert isinstance(before, Plan)
+    all_of_them = steps_of(thinnable)
+    thinnable.pins.write_text("")
+    for outcome in (operations.preview_thinning(), operations.thin(before), operations.pin((200,))):
+        assert isinstance(outcome, Outcome)
+        assert not outcome.ok
+        assert str(thinnable.pins) in outcome.message
+    assert main(["thin", str(thinnable.path), "--yes"]) == 2
+    assert "the pins can't be read" in capsys.readouterr().err
+    assert steps_of(thinnable) == all_of_them
+
+
+def test_marked_ones_go_whatever_the_settings_keep_but_not_what_something_stands_on(
+    thinnable: RunDirectory,
+) -> None:
+    operations = Operations(thinnable)
+    operations.pin((200,))
+    plan = operations.preview_thinning((100, 200, 300, 500, 900, 1_000))
+    assert isinstance(plan, Plan)
+    assert [checkpoint.step for checkpoint in plan.going] == [100, 500, 900]
+    assert plan.kept.keys() == {200, 300, 1_000}
+    told = operations.preview_thinning((200, 1_000))
+    assert isinstance(told, Outcome)
+    assert told.message == (
+        "thin: nothing to delete; all 2 checkpoints have to stay: pinned; the newest"
+    )

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from console.ui.theme import AMBER, RED, RED_BLOCK
+from console.health.verdict import Health
+from console.ui.theme import AMBER, GOOD, RED, RED_BLOCK
 from console.ui.widgets.header_lines import Room, Times, header_lines
 from console.view.run_view import LossPoint, Request, RequestStage, RunView, Severity, Status
 from tests.console import fixed_run
-from trainer.rundir.state import Replay
+from trainer.rundir.state import Replay, State
 
 WIDE, NARROW = Room(width=158, height=45), Room(width=78, height=24)
 
@@ -115,10 +116,10 @@ def test_a_request_takes_the_place_of_the_checkpoint() -> None:
 
 @pytest.mark.parametrize("room", [WIDE, NARROW])
 def test_a_step_before_the_historys_end_is_explained_while_it_trains_and_after(room: Room) -> None:
-    replay = Replay(first_step=113_901, last_step=113_990, proven=42)
-    view = replace(fixed_run.fixed_view(3), replay=replay)
+    told = State(replay=Replay(first_step=113_901, last_step=113_990, proven=42))
+    view = replace(fixed_run.fixed_view(3), state=told)
     assert "113,942 / 200,000   57.0 %   proving again up to 113,990" in text_of(view, room)
-    ended = replace(fixed_run.stopped_view(), replay=replay)
+    ended = replace(fixed_run.stopped_view(), state=told)
     assert "recorded up to 113,990, to be proven again" in text_of(ended, room)
     assert "up to" not in text_of(replace(view, step=113_990), room)
 
@@ -160,3 +161,61 @@ def test_the_end_is_told_with_its_day_and_with_dates_by_that_alone() -> None:
     assert "ETA Jun 7" in dated[1].plain
     assert "full in 4 d 4 h" in aged[2].plain
     assert "full Tue 01:14" in dated[2].plain
+
+
+ILL = fixed_run.ill_health()
+
+
+def lines_of(view: RunView, room: Room = WIDE) -> list[str]:
+    return text_of(view, room).splitlines()
+
+
+@pytest.mark.parametrize("room", [WIDE, NARROW])
+def test_a_healthy_run_says_so_quietly_beside_its_state(room: Room) -> None:
+    view = fixed_run.fixed_view(3)
+    assert lines_of(view, room)[0].startswith("andrea-120m   ● training   ✓ healthy   ")
+    assert "since step" not in text_of(view, room)
+
+
+@pytest.mark.parametrize("room", [WIDE, NARROW])
+def test_an_ill_run_says_below_its_state_and_in_red_what_is_wrong_since_when(room: Room) -> None:
+    view = replace(fixed_run.fixed_view(3), health=ILL)
+    told = "✖ since step ~36,200 (9 d 0 h): audit score 75 → 37, and 1 more   h tells"
+    assert lines_of(view, room)[1] == told
+    assert "healthy" not in text_of(view, room)
+    line = header_lines(view, room, Times(now=fixed_run.NOW))[1]
+    assert [str(span.style) for span in line.spans] == [RED]
+    dated = header_lines(view, room, Times(now=fixed_run.NOW, is_dated=True))[1]
+    assert dated.plain.startswith("✖ since step ~36,200 (May 19 20:26): audit score 75 → 37")
+
+
+def test_where_it_is_narrow_the_words_that_matter_stay_whole() -> None:
+    view = replace(fixed_run.fixed_view(3), health=ILL)
+    for width in range(24, 80):
+        text = " ".join(lines_of(view, Room(width=width, height=24))[1:3])
+        assert "since step ~36,200" in text
+        assert "audit score 75 → 37" in text
+    (state, step) = lines_of(view, Room(width=24, height=5))
+    assert "✖ ill" in state
+    assert "113,942" in step
+
+
+def test_the_alarms_that_the_health_raised_take_no_line_of_their_own() -> None:
+    judged = {f"{each.series}: {each.words()}": each.since_step for each in ILL.reasons}
+    alarms = ("disk almost full: 3 GB", *judged)
+    view = replace(fixed_run.fixed_view(3), health=ILL, alarms=alarms, judged_alarms=judged)
+    assert [line for line in lines_of(view) if "✖" in line][1:] == ["✖ disk almost full: 3 GB"]
+    assert text_of(view).count("audit score") == 1
+
+
+def test_what_is_unknown_of_the_health_is_told_with_why_as_far_as_there_is_room() -> None:
+    health = Health(verdict="unknown", why_unknown="3 of 8 audits")
+    view = replace(fixed_run.fixed_view(3), health=health)
+    assert "? health unknown: 3 of 8 audits" in lines_of(view, NARROW)[0]
+    assert "? health unknown  " in lines_of(view, Room(width=48, height=24))[0] + "  "
+
+
+def test_healthy_is_no_consolation_for_a_run_that_failed() -> None:
+    view = view_with("failed", "loss not finite at step 12,345", Severity.BAD)
+    assert "loss not finite at step 12,345   ✓ healthy by its record" in lines_of(view)[0]
+    assert GOOD not in styles_of(replace(view, notes=()))

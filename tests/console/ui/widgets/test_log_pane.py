@@ -1,14 +1,20 @@
 """The log pane over a real log."""
 
 import re
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from textual import events
 
+from console.ui.messages import StepChosen
+from console.ui.screens.dashboard import Dashboard
+from console.ui.widgets.log_reader import Lines, LogReader
 from console.ui.widgets.log_tail import LogPane
+from console.view.log_file import Progress
 from console.view.log_tail import LogTail
 from console.view.run_view import RunView
 from tests.console import fixed_run
@@ -76,7 +82,7 @@ async def test_scrolling_up_comes_to_lines_that_the_tail_never_held(tmp_path: Pa
     async with Logged(tmp_path, LINES).opened() as log:
         for _ in range(30):
             await log.press("pageup")
-            await log.stage.until(lambda: not log.pane._is_reading, "the lines before")
+            await log.stage.until(lambda: not log.pane._reader.is_reading, "the lines before")
         assert "step 499," not in log.stage.text()
         await log.press("home")
         await log.shows("step 0: loss")
@@ -164,6 +170,84 @@ async def test_long_lines_are_walked_along_and_control_sequences_are_spelled_out
         await log.shows("the end")
         await log.press("left", "left")
         await log.shows("\\x1b[2J")
+
+
+async def test_w_puts_long_lines_on_several_rows_and_the_place_stays(tmp_path: Path) -> None:
+    lines = [f"{line} {'x' * 150} the end of {n}" for n, line in enumerate(LINES[:500])]
+    async with Logged(tmp_path, lines).opened() as log:
+        await log.shows("step 49,900")
+        await log.press("w")
+        await log.shows("the end of 499")
+        await log.press("pageup", "pageup", "pageup")
+        top = next(row for row in log.stage.text().splitlines() if "step 4" in row)
+        await log.press("w")
+        assert "the end" not in log.stage.text()
+        assert top.split(":")[0] in log.stage.text()
+        for _ in range(5):
+            await log.press("w", "pageup", "w")
+            await log.stage.until(lambda: not log.pane._reader.is_reading, "the lines before")
+        await log.press("w", "home")
+        await log.shows("step 0: loss")
+        await log.shows("the end of 0")
+
+
+async def test_a_pane_that_grows_is_filled_with_lines_before(tmp_path: Path) -> None:
+    async with Logged(tmp_path, LINES).opened() as log:
+        log.pane.select(499_850)
+        await log.shows("F follows")
+        assert "step 497," not in log.stage.text()
+        await log.stage.resize(80, 60)
+        await log.shows("step 497,")
+        await log.shows("step 499,900")
+
+
+async def test_a_typed_time_leads_to_the_lines_of_it(tmp_path: Path) -> None:
+    began = fixed_run.NOW - 100_000
+    lines = [
+        time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(began + 10 * n)) + f" line {n:,}."
+        for n in range(10_001)
+    ]
+    async with Logged(tmp_path, lines).opened() as log:
+        await log.press("at", *"-10h", "enter")
+        await log.shows("line 6,400.")
+        stamp = time.strftime("%Y-%m-%d %H:%M", time.localtime(began + 20_000))
+        keys = {" ": "space", "-": "minus", ":": "colon"}
+        await log.press("at", *(keys.get(each, each) for each in stamp), "enter")
+        await log.shows(f"{stamp}:")
+        await log.press("at", *"-9d", "enter")
+        await log.shows("no line is of that time or before")
+        await log.press("at", *"nonsense", "enter")
+        await log.stage.until(lambda: "It takes -3h" in str(log.stage.toasts()), "what it takes")
+        assert log.stage.operations.calls == []
+
+
+async def test_f_and_escape_follow_the_end_and_let_all_panes_follow(tmp_path: Path) -> None:
+    async with Logged(tmp_path, LINES).opened() as log:
+        screen = log.stage.app.screen
+        assert isinstance(screen, Dashboard)
+        for key in ("F", "escape"):
+            screen.post_message(StepChosen(61_342))
+            await log.shows("step 61,300")
+            await log.press(key)
+            await log.shows("step 499,900")
+            assert screen.step is None
+
+
+async def test_a_scroll_to_the_end_just_before_does_not_undo_a_jump(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_at_once(
+        reader: LogReader, read: Callable[[Progress], Lines], place: Callable[[Lines], None]
+    ) -> None:
+        place(read(lambda reached: True))
+
+    async with Logged(tmp_path, LINES).opened() as log:
+        monkeypatch.setattr(LogReader, "read", read_at_once)
+        log.pane.follow()
+        log.pane.select(61_342)
+        await log.stage.pilot.pause()
+        await log.stage.pilot.pause()
+        assert "step 61,300" in log.stage.text()
 
 
 async def test_the_pager_is_refused_in_words_without_a_real_terminal(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from console.ui.messages import StepChosen
 from console.ui.screens.dashboard import Dashboard
 from console.ui.widgets.samples import SamplesPane
-from console.view.run_view import Audit, RunView
+from console.view.run_view import Audit, RunView, Sample
 from tests.console import fixed_run
 from tests.console.headless import Stage
 
@@ -92,3 +92,77 @@ async def test_a_search_goes_through_the_samples_in_both_directions() -> None:
         assert "step 300" in stage.text()
         await stage.pilot.press("slash", *"Needle", "enter")
         assert "step 100" in stage.text()
+
+
+def view_of_prompts(*prompts: str, steps: int = 2) -> RunView:
+    """Audits with a sample behind each prompt; the scores of the n-th are 60 - n and rise by 1."""
+    audits = tuple(
+        Audit(
+            step=100 * index,
+            checkpoint=f"step_{100 * index:06d}.bin",
+            text=f"freely {index}",
+            score=60.0 + index,
+            more=tuple(
+                Sample(prompt=prompt, text=f"made of it {index}", score=60.0 - n + index)
+                for n, prompt in enumerate(prompts, 1)
+            ),
+        )
+        for index in range(1, steps + 1)
+    )
+    return replace(fixed_run.fixed_view(3), audits=audits)
+
+
+async def test_prompts_stand_side_by_side_at_160_cells() -> None:
+    async with Stage(view_of_prompts("def ", "The \x1b[2J")).opened(160, 45) as stage:
+        await stage.pilot.press("2", "z")
+        rows = stage.text().splitlines()
+        heading = next(row for row in rows if "no prompt" in row)
+        assert "“def” 61.0 +1.0" in heading
+        assert "“The \\x1b[2J” 60.0 +1.0" in heading
+        text = next(row for row in rows if "freely 2" in row)
+        assert text.count(" │ ") == 2
+        assert "def made of it 2" in text
+        assert "3 prompts" in stage.text()
+
+
+async def test_at_80_cells_one_prompt_is_shown_and_t_turns_to_the_next() -> None:
+    async with Stage(view_of_prompts("def ", "The ")).opened(80, 24) as stage:
+        await stage.pilot.press("2")
+        for n, name, score in ((1, "no prompt", "62"), (2, "“def”", "61"), (3, "“The”", "60")):
+            assert f"prompt {n} of 3" in stage.text()
+            assert f"{name} {score}.0 +1.0" in stage.text()
+            assert f"score {score}.0 +1.0" in stage.text()
+            await stage.pilot.press("t")
+        assert "prompt 1 of 3" in stage.text()
+        await stage.pilot.press("t", "left")
+        assert "step 100" in stage.text()
+        assert "def made of it 1" in stage.text()
+
+
+async def test_an_audit_without_the_prompt_that_was_turned_to_shows_its_first() -> None:
+    view = view_of_prompts("def ")
+    older, newer = view.audits
+    view = replace(view, audits=(replace(older, more=()), newer))
+    async with Stage(view).opened(80, 24) as stage:
+        await stage.pilot.press("2", "t")
+        assert "def made of it 2" in stage.text()
+        await stage.pilot.press("left")
+        assert "freely 1" in stage.text()
+        await stage.pilot.press("t", "right")
+        assert "def made of it 2" in stage.text()
+
+
+async def test_a_key_to_turn_is_offered_only_where_there_is_more_than_one_prompt() -> None:
+    async with Stage(view_of_prompts("def ")).opened(160, 45) as stage:
+        await stage.pilot.press("2")
+        assert "t prompt" in stage.text()
+        await stage.becomes(view_with("one", "two"))
+        assert "t prompt" not in stage.text()
+
+
+async def test_a_search_turns_to_the_prompt_that_holds_the_match() -> None:
+    async with Stage(view_of_prompts("def ", "The ")).opened(80, 24) as stage:
+        await stage.pilot.press("2", "slash", *"The", "space", "m", "enter")
+        assert "The made of it 2" in stage.text()
+        await stage.pilot.press("n")
+        assert "The made of it 1" in stage.text()

@@ -1,0 +1,132 @@
+"""Cut a source into units of work: pieces of its files, or documents in hand."""
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.names import shown
+from trainer.rundir.sources.content import Content, Kind, opened
+from trainer.rundir.sources.documents import PYTHON, contents_of, read_documents
+from trainer.rundir.sources.file_documents import read_file_documents
+from trainer.rundir.sources.left_out import LeftOut
+from trainer.rundir.sources.text_files import read_json_lines
+from trainer.rundir.sources.text_rules import TextRules
+
+UNIT_BYTES = 16 << 20
+"""Of text: some seconds of one core, some 100 MB while they last."""
+
+_SMALL_FILE_BYTES = UNIT_BYTES // 4
+"""Files up to this are read here and put together: a unit each would be a sync each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """JSON lines of a file, from the first that begins at or after `begin` to before `end`."""
+
+    path: Path
+    begin: int
+    end: int
+    field: str
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.end - self.begin
+
+    @property
+    def place(self) -> str:
+        """What its rows are counted in."""
+        return str(self.path)
+
+    def read(self, left_out: LeftOut) -> Iterator[str]:
+        """Its documents."""
+        with opened(self.path, None) as file:
+            if self.begin:
+                file.seek(self.begin - 1)
+                file.readline()
+            rest = self.end - file.tell()
+            data = file.read(rest) + file.readline() if rest > 0 else b""
+        name = shown(self.path)
+        yield from read_json_lines(
+            io.BytesIO(data), self.field, name, left_out, is_begin=not self.begin
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Documents that are there already."""
+
+    texts: tuple[str, ...]
+    size: int
+    place: str = ""
+
+    def read(self, left_out: LeftOut) -> Iterator[str]:
+        """They."""
+        yield from self.texts
+
+
+Unit: TypeAlias = Lines | Documents
+
+
+def units_of(
+    source: SourceSettings,
+    base: Path,
+    rules: TextRules,
+    left_out: LeftOut,
+    *,
+    check: Callable[[], None],
+    is_checked: bool,
+) -> Iterator[Unit]:
+    """The units of a source, in order: together they give the documents of `read_documents`.
+
+    Large files of plain JSON lines by reference, all else by value. Raises `SourceError`.
+    """
+    gathered = _Gathered()
+    if source.path.startswith(PYTHON):
+        for text in read_documents(source, base, rules=rules, check=check, is_checked=is_checked):
+            yield from gathered.add(text)
+    else:
+        files = contents_of(source, base, rules, left_out, check=check, is_checked=is_checked)
+        for path, content in files:
+            if _is_by_reference(path, content):
+                yield from gathered.rest()
+                yield from _pieces(path, source.field)
+                continue
+            for text in read_file_documents(path, content, source.field, rules, left_out):
+                check()
+                yield from gathered.add(text)
+    yield from gathered.rest()
+
+
+def _is_by_reference(path: Path, content: Content) -> bool:
+    is_plain = content == Content(Kind.JSON_LINES)
+    return is_plain and path.stat().st_size > _SMALL_FILE_BYTES
+
+
+def _pieces(path: Path, field: str) -> Iterator[Lines]:
+    size = path.stat().st_size
+    for begin in range(0, size, UNIT_BYTES):
+        yield Lines(path, begin, min(begin + UNIT_BYTES, size), field)
+
+
+class _Gathered:
+    """Documents until they are enough for a unit."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._size = 0
+
+    def add(self, text: str) -> Iterator[Documents]:
+        if text.strip():
+            self._texts.append(text)
+            self._size += len(text)
+        if self._size >= UNIT_BYTES:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[Documents]:
+        if self._texts:
+            yield Documents(tuple(self._texts), self._size)
+        self._texts, self._size = [], 0

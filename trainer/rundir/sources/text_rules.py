@@ -1,0 +1,36 @@
+"""How a run's rules have its text read and cut."""
+
+from dataclasses import dataclass
+
+from trainer.rundir.config.rules import RULES
+from trainer.rundir.config.settings import Settings
+
+PIECE_CHARACTERS_PER_TOKEN = 4
+"""A piece is about the text of a row: rows of shorter ones would be many beginnings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRules:
+    """What of a run's rules and settings decides which documents its files give."""
+
+    piece_characters: int = 0
+    """About how much is held out at a time; 0: whole documents."""
+    trusts_names: bool = False
+    """Text that was trained on is read as the first version did, which knew files by suffix."""
+    reads_arrays: bool = True
+    """A JSON array of objects gives its elements' texts; else it is a text file."""
+
+
+WHOLE_DOCUMENTS = TextRules()
+"""Of a caller that has no run."""
+
+
+def text_rules(settings: Settings) -> TextRules:
+    """Those of a run."""
+    rules = RULES[settings.rules]
+    has_pieces = rules.holds_out_pieces
+    return TextRules(
+        piece_characters=PIECE_CHARACTERS_PER_TOKEN * settings.model.context if has_pieces else 0,
+        trusts_names=not has_pieces,
+        reads_arrays=rules.reads_json_arrays,
+    )
