@@ -9,7 +9,7 @@ from console.chart.axis import Scale
 from console.chart.grid import Unit
 from console.chart.series import Series, SeriesView, Steps, Values
 from console.chart.step_marks import Mark
-from console.chart.track import Track
+from console.chart.track import AnyTrack, Track
 from console.chart.viewport import Extent, Viewport
 
 
@@ -23,16 +23,42 @@ class Points:
     value: Values
 
 
+@dataclass(frozen=True, kw_only=True, eq=False, slots=True)
+class Other:
+    """Another run that is laid over this one, at one moment."""
+
+    name: str
+    """Foreign text."""
+    series: SeriesView = field(default_factory=Series().view)
+    stride: int = 1
+    """Of a long one every so manieth step is kept."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alarm:
+    """An alarm that was raised at a step."""
+
+    step: int
+    label: str
+    """Foreign text."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChartData:
     """All that the chart shows; equal only if it holds the same view of a series."""
 
     series: SeriesView = field(default_factory=Series().view)
     marks: tuple[Mark, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
+    """Raised at a step: read there and gone to as marks are, but not drawn."""
     names: tuple[str, str] | None = None
     """Two runs, foreign text, whose curves the series holds in place of loss and EMA."""
     points: Mapping[Track, tuple[Points, ...]] = field(default_factory=dict)
     """Of the tracks that not each step has a value of."""
+    fields: tuple[Points, ...] = ()
+    """Of the tracks that only the run's own trainer knows, those that were asked for."""
+    others: tuple[Other, ...] = ()
+    """Runs whose smoothed loss is drawn over this one's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +70,7 @@ class Look:
     unit: Unit = Unit.STEP
     smoothing: float | None = None
     """Of `STRENGTHS`; `None`: the EMA that the record brings."""
-    tracks: tuple[Track, ...] = (Track.LOSS,)
+    tracks: tuple[AnyTrack, ...] = (Track.LOSS,)
     cursor: int | None = None
     """A step that the history has; `None`: the newest is read."""
     typed: str | None = None

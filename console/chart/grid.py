@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from console.chart.axis import LARGEST
+from console.chart.grown import Grown
 from console.chart.kept import Kept
-from console.chart.series import SeriesView, Steps, Values
+from console.chart.series import Figures, SeriesView, Steps, Values
 from console.chart.viewport import Extent
 
 _GAP_SECONDS = 600.0
@@ -123,7 +124,7 @@ def make_grid(view: SeriesView, window: Extent, unit: Unit, columns: int, kept: 
     """Cut a window of a history that is not empty into columns; for steps as `column_of` does."""
     if unit is Unit.STEP:
         return _step_grid(view.step, window, columns)
-    x = kept.of(view, unit, _tokens if unit is Unit.TOKENS else _times)
+    x = x_of(view, unit, kept)
     begin = int(np.searchsorted(view.step, window.first))
     end = int(np.searchsorted(view.step, window.last, side="right"))
     shown = x[begin:end]
@@ -143,6 +144,16 @@ def make_grid(view: SeriesView, window: Extent, unit: Unit, columns: int, kept: 
     )
 
 
+def laid_over(grid: Grid, x: npt.NDArray[Any]) -> Grid:
+    """The columns of `grid` filled with the records of another history, which stand at `x`."""
+    if grid.unit is Unit.STEP:
+        return _step_grid(x, grid.window, grid.columns)
+    edges = np.linspace(grid.first_x, grid.last_x, grid.columns + 1)
+    starts = np.searchsorted(x, edges)
+    starts[-1] = np.searchsorted(x, grid.last_x, side="right")
+    return replace(grid, starts=starts)
+
+
 def _step_grid(step: Steps, window: Extent, columns: int) -> Grid:
     cuts = np.arange(columns + 1, dtype=np.int64) * window.span
     edges = window.first + (cuts + columns - 1) // columns
@@ -156,20 +167,31 @@ def _step_grid(step: Steps, window: Extent, columns: int) -> Grid:
     )
 
 
-def _tokens(view: SeriesView) -> Values:
+def x_of(view: SeriesView, unit: Unit, kept: Kept) -> npt.NDArray[Any]:
+    """Where each record of a history stands on an axis of this unit, ascending; shape (n,)."""
+    if unit is Unit.STEP:
+        return view.step
+    if unit is Unit.TOKENS:
+        return kept.lasting(unit, Grown).of(view.tokens, unit, _tokens)
+    return kept.lasting(unit, Grown).of(view.t, unit, _times)
+
+
+def _tokens(tokens: Figures, before: float | None) -> tuple[Values, float]:
     """Tokens trained on up to and with each step, where that is told; shape (n,)."""
-    return np.cumsum(np.nan_to_num(view.tokens), dtype=np.float64)
+    total = (before or 0.0) + np.cumsum(np.nan_to_num(tokens), dtype=np.float64)
+    return total, float(total[-1]) if len(total) else before or 0.0
 
 
-def _times(view: SeriesView) -> Values:
+def _times(t: Values, before: float | None) -> tuple[Values, float | None]:
     """Wall clock of each step, never going back; a record without one has that before."""
-    t = view.t
     known = np.isfinite(t)
-    if not known.any():
-        return np.zeros(len(t))
+    if before is None and not known.any():
+        return np.zeros(len(t)), None
     filled = np.where(known, t, -np.inf)
-    filled[0] = t[known][0]
-    return np.maximum.accumulate(filled)
+    if len(t):
+        filled[0] = max(filled[0], t[known][0] if before is None else before)
+    times = np.maximum.accumulate(filled)
+    return times, float(times[-1]) if len(times) else before
 
 
 def _gaps(x: Values, edges: Values) -> npt.NDArray[Any]:

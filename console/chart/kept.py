@@ -18,6 +18,17 @@ class Kept:
         self._arrays: dict[Hashable, Values] = {}
         self._window: Hashable = None
         self._of_window: dict[Hashable, object] = {}
+        self._lasting: dict[Hashable, object] = {}
+
+    def beside(self, number: int) -> Kept:
+        """The same for another history that is drawn with this one."""
+        return self.lasting((Kept, number), Kept)
+
+    def lasting(self, key: Hashable, make: Callable[[], T]) -> T:
+        """`make()`, once: what stays whichever view is asked about."""
+        if key not in self._lasting:
+            self._lasting[key] = make()
+        return cast(T, self._lasting[key])
 
     def of(self, view: SeriesView, key: Hashable, make: Callable[[SeriesView], Values]) -> Values:
         """`make(view)`, worked out once for each key while the view stays the same."""

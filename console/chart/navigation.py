@@ -50,12 +50,13 @@ def move_to_end(look: Look, data: ChartData, *, is_last: bool) -> Look:
 
 
 def move_to_mark(look: Look, data: ChartData, by: int) -> Look:
-    """The cursor on the next (1) or the last (-1) mark as seen from where it is."""
+    """The cursor on the next (1) or the last (-1) mark or alarm as seen from where it is."""
     view = data.series
     if not len(view):
         return look
     last = len(view) - 1
-    marked = sorted({min(int(np.searchsorted(view.step, mark.step)), last) for mark in data.marks})
+    steps = [mark.step for mark in data.marks] + [alarm.step for alarm in data.alarms]
+    marked = sorted({min(int(at), last) for at in np.searchsorted(view.step, steps)})
     at = record_read(data, look)
     number = bisect_right(marked, at) if by > 0 else bisect_left(marked, at) - 1
     return _on_record(look, data, marked[number]) if 0 <= number < len(marked) else look
@@ -167,7 +168,7 @@ def known_tracks(data: ChartData) -> tuple[Track, ...]:
     }
     plain = (track for track in Track if track.kind.is_plain)
     told |= {track: bool(np.isfinite(view.column(track)).any()) for track in plain}
-    return tuple(track for track in Track if told[track])
+    return tuple(track for track in Track if told.get(track))
 
 
 def next_track(look: Look, data: ChartData) -> Look:

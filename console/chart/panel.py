@@ -10,14 +10,25 @@ import numpy as np
 import numpy.typing as npt
 from rich.cells import cell_len
 
+from console import formatting
 from console.chart.axis import Axis, Scale, fit_axis
-from console.chart.cell_rows import Ink, Placed, Row, Run, clipped, place, printable, to_runs
+from console.chart.cell_rows import (
+    CURVES,
+    Ink,
+    Placed,
+    Row,
+    Run,
+    clipped,
+    place,
+    printable,
+    to_runs,
+)
+from console.chart.curve import Curve
 from console.chart.curves import encode, rasterise
 from console.chart.glyphs import Glyphs
 from console.chart.series import Values
 from console.chart.step_marks import Mark, MarkKind
-from console.chart.track import Track
-from console.chart.tracks import Curve
+from console.chart.track import AnyTrack, Track
 
 _ROWS_A_TICK = 3
 _FENCE = 2.25
@@ -27,13 +38,14 @@ _LEFT_OUT = 2.0
 _FEW = 20
 """So few values are all shown."""
 _LETTER_EVERY = 16
+_NAME_CELLS = 24
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
 class Panel:
     """Curves with a common axis, in so many rows."""
 
-    track: Track
+    track: AnyTrack
     curves: Sequence[Curve]
     axis: Axis
     rows: int
@@ -48,21 +60,35 @@ class Panel:
         return ticks
 
 
-def fit_panel(track: Track, curves: Sequence[Curve], scale: Scale, rows: int) -> Panel:
+def fit_panel(track: AnyTrack, curves: Sequence[Curve], scale: Scale, rows: int) -> Panel:
     """With the axis that shows what is usual in the window; what lies far from it is beyond."""
     values = _ends(curves)
     if not len(values):
         return Panel(track=track, curves=curves, axis=fit_axis(Scale.LINEAR, 0.0, 0.0), rows=rows)
     low, high = float(values.min()), float(values.max())
     if track.kind.has_outliers:
-        # The smoothed curve says where the middle is, not how far the values usually reach.
-        raw = _ends([curve for curve in curves if curve.ink is not Ink.SMOOTH])
-        least, most = _fences(raw if len(raw) else values, is_log=scale is Scale.LOG and low > 0)
+        is_log = scale is Scale.LOG and low > 0
+        fences = [_fences(group, is_log=is_log) for group in _groups(track, curves)]
+        least, most = min(least for least, _ in fences), max(most for _, most in fences)
         usual = values[(values >= least) & (values <= most)]
         low, high = float(usual.min()), float(usual.max())
     if track is Track.SHARE:
         low = 0.0
+    if track is Track.DIFFERENCE:
+        low, high = min(low, 0.0), max(high, 0.0)
     return Panel(track=track, curves=curves, axis=fit_axis(scale, low, high), rows=rows)
+
+
+def _groups(track: AnyTrack, curves: Sequence[Curve]) -> list[Values]:
+    """The values that each say for themselves what is usual; none is empty.
+
+    The smoothed curve says where the middle is, not how far the values usually reach. A run that
+    is laid over may lie elsewhere altogether.
+    """
+    others = [curve for curve in curves if track is Track.LOSS and curve.ink in CURVES]
+    own = [curve for curve in curves if curve.ink is not Ink.SMOOTH and curve not in others]
+    groups = [_ends(own), *(_ends([curve]) for curve in others)]
+    return [group for group in groups if len(group)] or [_ends(curves)]
 
 
 def _ends(curves: Sequence[Curve]) -> Values:
@@ -93,12 +119,17 @@ def draw_panel(
     columns: int,
 ) -> list[Row]:
     """The rows of the panel; `marks` and `cursors` by column."""
+    if not panel.rows:
+        return []
     characters = np.full((panel.rows, columns), " ")
     inks: npt.NDArray[np.uint8] = np.zeros((panel.rows, columns), np.uint8)
     for kind in reversed(MarkKind):
         at = [column for column, mark in marks if mark.kind is kind]
         characters[:, at], inks[:, at] = kind.line(glyphs), kind.ink
-    for curve in panel.curves:
+    if panel.track is Track.DIFFERENCE:
+        zero = round((1 - float(panel.axis.height(np.zeros(1))[0])) * (panel.rows - 1))
+        characters[zero], inks[zero] = glyphs.horizontal, Ink.AXIS
+    for curve in sorted(panel.curves, key=lambda curve: curve.ink is Ink.SMOOTH):
         _draw_curve(curve, panel, glyphs, characters, inks)
     for curve in panel.curves:
         if curve.ink is not Ink.SMOOTH:
@@ -160,7 +191,7 @@ def _gutter(text: str | None, width: int, glyphs: Glyphs) -> Row:
 def place_head(panel: Panel, right: Sequence[str], glyphs: Glyphs, width: int) -> Row:
     """The key of the panel, and at the right the first of `right` that has room.
 
-    The last curve's key alone, as far as it goes, where not even the first two have room.
+    The smoothed curve's key alone, as far as it goes, where not even the first two have room.
     """
     texts = _head_texts(panel, glyphs)
     placed: list[Placed] = []
@@ -171,9 +202,12 @@ def place_head(panel: Panel, right: Sequence[str], glyphs: Glyphs, width: int) -
         placed.append(Placed(at, text, ink))
         at += cell_len(text) + 2
     if len(placed) < min(2, len(texts)):
-        curve = panel.curves[-1] if panel.curves else None
-        text = texts[-1][0] if curve is None else _said(panel.track, curve, glyphs)
-        return place([Placed(0, clipped(text, width, glyphs), texts[-1][1])], width)
+        if not panel.curves:
+            return place([Placed(0, clipped(texts[0][0], width, glyphs), texts[0][1])], width)
+        smooth = [curve for curve in panel.curves if curve.ink is Ink.SMOOTH]
+        curve = (smooth or panel.curves)[-1]
+        text = _said(panel.track, curve, glyphs)
+        return place([Placed(0, clipped(text, width, glyphs), curve.ink)], width)
     for text in right if len(placed) == len(texts) else ():
         if at + cell_len(text) <= width - 1:
             placed.append(Placed(width - 1 - cell_len(text), text, Ink.TEXT))
@@ -185,8 +219,8 @@ def _head_texts(panel: Panel, glyphs: Glyphs) -> list[tuple[str, Ink]]:
     """Each curve's name and value in its ink, after the track's name if they have others."""
     track, curves = panel.track, panel.curves
     if not curves:
-        return [(f"{track}: nothing recorded", Ink.TEXT)]
-    is_named = track is Track.LOSS or curves[0].name == track
+        return [(f"{printable(str(track), glyphs)}: nothing recorded", Ink.TEXT)]
+    is_named = track is Track.LOSS or curves[0].name == str(track)
     texts = [] if is_named else [(str(track), Ink.TEXT)]
     for curve in curves:
         key = glyphs.smooth_key if curve.ink is Ink.SMOOTH else glyphs.raw_key
@@ -194,5 +228,9 @@ def _head_texts(panel: Panel, glyphs: Glyphs) -> list[tuple[str, Ink]]:
     return texts
 
 
-def _said(track: Track, curve: Curve, glyphs: Glyphs) -> str:
-    return f"{printable(curve.name, glyphs)} {printable(track.text(curve.value), glyphs)}"
+def _said(track: AnyTrack, curve: Curve, glyphs: Glyphs) -> str:
+    name = clipped(printable(curve.name, glyphs), _NAME_CELLS, glyphs)
+    # Of another run NaN is no loss: it has no such step.
+    is_unknown = curve.ink in CURVES and math.isnan(curve.value)
+    value = formatting.UNKNOWN if is_unknown else track.text(curve.value)
+    return f"{name} {printable(value, glyphs)}"

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from rich.cells import cell_len
 
 from console.chart.axis import Scale, step_text
 from console.chart.cell_rows import Ink, Placed, Row, clipped, place, printable
-from console.chart.chart_data import ChartData, Look, run_of
+from console.chart.chart_data import Alarm, ChartData, Look, run_of
+from console.chart.curve import Source
 from console.chart.glyphs import Glyphs
 from console.chart.grid import Grid, Unit, make_grid
 from console.chart.kept import Kept
 from console.chart.overview import overview
 from console.chart.panel import Panel, draw_panel, fit_panel, place_head
 from console.chart.reading import reading
-from console.chart.series import SeriesView
 from console.chart.step_marks import Mark, place_labels
 from console.chart.track import Track
-from console.chart.tracks import Source, curves_of, scale_of
+from console.chart.tracks import curves_of, scale_of
 from console.chart.value_text import loss_text
 from console.chart.viewport import Extent
 from console.chart.x_axis import x_axis
@@ -31,6 +30,8 @@ _GUTTER = 8
 """Cells left of the curves, more where a tick needs them: the same in most windows."""
 _STRIP_HEIGHT = 10
 """A chart of so many rows has room for the overview."""
+_DIFFERENCE_HEIGHTS = ((20, 3), (12, 2), (9, 0))
+"""In so many rows the difference to other runs has so many of curves, under its key."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,6 +107,8 @@ class _Plan:
     """In a row of its own: the first panel's head has a key that is needed."""
     heights: list[int]
     """Rows of curves of each panel that has room."""
+    difference: int | None
+    """Rows of curves of the strip with the difference; `None`: there is none."""
 
 
 def _plan(data: ChartData, look: Look, height: int) -> _Plan:
@@ -114,8 +117,11 @@ def _plan(data: ChartData, look: Look, height: int) -> _Plan:
     marks = tuple(mark for mark in data.marks if window.first <= mark.step <= window.last + 1)
     has_strip = window != run and height >= _STRIP_HEIGHT
     has_reading = look.cursor is not None or look.typed is not None
-    is_apart = has_reading and look.tracks[0] is not Track.LOSS and height > _LEAST_HEIGHT
+    is_key_needed = look.tracks[0] is not Track.LOSS or data.others
+    is_apart = bool(has_reading and is_key_needed and height > _LEAST_HEIGHT)
+    difference = _difference_rows(data, look, height)
     rows = height - 2 - has_strip - bool(marks) - is_apart
+    rows -= 0 if difference is None else 1 + difference
     count = max(min(len(look.tracks), rows // _LEAST_PANEL), 1)
     share, more = divmod(rows, count)
     return _Plan(
@@ -124,7 +130,14 @@ def _plan(data: ChartData, look: Look, height: int) -> _Plan:
         has_strip=has_strip,
         is_reading_apart=is_apart,
         heights=[share + (number < more) - 1 for number in range(count)],
+        difference=difference,
     )
+
+
+def _difference_rows(data: ChartData, look: Look, height: int) -> int | None:
+    if not data.others or Track.LOSS not in look.tracks:
+        return None
+    return next((rows for least, rows in _DIFFERENCE_HEIGHTS if height >= least), None)
 
 
 def _chart(
@@ -150,8 +163,10 @@ def _chart(
     top = len(rows)
     cursors = _cursors(data, look, plan, grid)
     for number, panel in enumerate(panels):
-        if number:
-            rows.append(_panel_head(panel, look, number, len(panels), glyphs, width))
+        if panel.track is Track.DIFFERENCE:
+            rows.append(place_head(panel, [f"at the same {look.unit}"], glyphs, width))
+        elif number:
+            rows.append(_panel_head(panel, look, number, len(plan.heights), glyphs, width))
         rows += draw_panel(panel, at, cursors, glyphs, gutter=gutter, columns=columns)
     rows += x_axis(grid, cursors, glyphs, gutter=gutter)
     return Drawing(rows=rows, grid=grid, gutter=gutter, top=top, panel=panels[0])
@@ -164,9 +179,12 @@ def _panels(
     dots = glyphs.raw.columns
     grid = make_grid(data.series, plan.window, look.unit, columns * dots, kept)
     source = Source(data=data, look=look, grid=grid, kept=kept, at=record_read(data, look))
+    shown = list(zip(look.tracks, plan.heights, strict=False))
+    if plan.difference is not None:
+        shown.append((Track.DIFFERENCE, plan.difference))
     panels = [
         fit_panel(track, curves_of(track, source), scale_of(track, look), rows)
-        for track, rows in zip(look.tracks, plan.heights, strict=False)
+        for track, rows in shown
     ]
     return panels, grid.coarser(dots)
 
@@ -187,7 +205,8 @@ def _heads(
         text = f"go to step {look.typed}{glyphs.cursor}  Enter goes, Esc doesn't"
         told = [place([Placed(1, clipped(text, width - 1, glyphs), Ink.CURSOR)], width)]
     elif look.cursor is not None:
-        told = [reading(data.series, record_read(data, look), data.marks, glyphs, width)]
+        happened: list[Mark | Alarm] = [*data.marks, *data.alarms]
+        told = [reading(data.series, record_read(data, look), happened, glyphs, width)]
     if told and not plan.is_reading_apart:
         return told
     return [*told, place_head(panel, _right_texts(data, look, panel, plan, glyphs), glyphs, width)]
@@ -208,7 +227,7 @@ def _right_texts(
 ) -> list[str]:
     """From the fullest to the shortest."""
     view = data.series
-    scale = _scale_text(view, look, panel, plan)
+    scale = _scale_text(look, panel)
     step = f"step {step_text(int(view.step[-1]))}"
     window = _window_text(look, plan.window, run_of(view))
     by = () if look.unit is Unit.STEP else (f"by {look.unit}",)
@@ -219,14 +238,13 @@ def _right_texts(
     return [*map(space.join, texts), space.join(more) or scale, scale]
 
 
-def _scale_text(view: SeriesView, look: Look, panel: Panel, plan: _Plan) -> str:
+def _scale_text(look: Look, panel: Panel) -> str:
     scale = panel.axis.scale
     if scale_of(panel.track, look) is not scale:
         return f"linear (no {panel.track} above 0)"
     if panel.track is not Track.LOSS or scale is not Scale.LOG:
         return str(scale)
-    begin, end = np.searchsorted(view.step, (plan.window.first, plan.window.last + 1))
-    hidden = int(np.count_nonzero(view.loss[begin:end] <= 0))
+    hidden = sum(curve.n_hidden for curve in panel.curves)
     return f"{scale} ({hidden:,} at or below 0 not shown)" if hidden else str(scale)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from console.chart.axis import LARGEST
 from console.chart.series import Values
 
 STRENGTHS: tuple[float | None, ...] = (None, 0.0, 0.6, 0.9, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9998)
@@ -21,14 +22,29 @@ def smoothing_name(strength: float | None) -> str:
 def smooth(values: Values, strength: float) -> Values:
     """The exponential moving average, shape (n,), that forgets 1 - strength a step.
 
-    It is not drawn to 0 at its beginning; NaN is passed over and NaN as long as nothing is known.
+    It is not drawn to 0 at its beginning; NaN, and what no axis can hold, is passed over, and the
+    average is NaN as long as nothing is known.
     """
-    known = np.isfinite(values)
-    total = _decayed_sums(np.where(known, values, 0.0), strength)
-    weight = _decayed_sums(known.astype(np.float64), strength)
+    averages, _ = smooth_on(strength, values, None)
+    return averages
+
+
+def smooth_on(
+    strength: float, values: Values, before: tuple[float, float] | None
+) -> tuple[Values, tuple[float, float]]:
+    """The same for values that follow on others, and what those after them need: the decayed sum
+    of values and how many it is of.
+    """
+    total_before, weight_before = before or (0.0, 0.0)
+    if not len(values):
+        return values.astype(np.float64), (total_before, weight_before)
+    known = np.abs(values) < LARGEST  # sums of larger ones overflow
+    fading = strength ** np.arange(1.0, len(values) + 1) if before else 0.0
+    total = _decayed_sums(np.where(known, values, 0.0), strength) + fading * total_before
+    weight = _decayed_sums(known.astype(np.float64), strength) + fading * weight_before
     with np.errstate(invalid="ignore"):
         averages: Values = np.where(weight > 0, total / weight, np.nan)
-    return averages
+    return averages, (float(total[-1]), float(weight[-1]))
 
 
 def _decayed_sums(values: Values, decay: float) -> Values:

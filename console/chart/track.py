@@ -25,8 +25,13 @@ class Kind:
     """Its axis leaves out what lies far from the usual."""
 
 
+def _signed(value: float) -> str:
+    return f"{value:+.4f}" if abs(value) < 10_000 else f"{value:+.3e}"
+
+
 _LOSS = Kind(is_like_loss=True, has_outliers=True)
 _OTHER = Kind()
+_FIELD = Kind(text=lambda value: f"{value:.6g}", has_outliers=True)
 
 
 class Track(StrEnum):
@@ -42,6 +47,9 @@ class Track(StrEnum):
     REWARD = "reward by arm"
     SHARE = "share by arm", Kind(text=lambda value: f"{value * 100:.0f} %")
 
+    DIFFERENCE = "other - this", Kind(text=_signed, has_outliers=True)
+    """Of the runs that are laid over: comes with them, and isn't chosen."""
+
     kind: Kind
 
     def __new__(cls, name: str, kind: Kind = _OTHER) -> Track:
@@ -54,3 +62,26 @@ class Track(StrEnum):
         """A value; `–` is for what is unknown, where that isn't what NaN says of a loss."""
         is_unknown = math.isnan(value) and self is not Track.LOSS
         return formatting.UNKNOWN if is_unknown else self.kind.text(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A numeric field that only the run's own trainer knows."""
+
+    name: str
+    """Foreign text."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def kind(self) -> Kind:
+        """All are drawn alike."""
+        return _FIELD
+
+    def text(self, value: float) -> str:
+        """A value; `–` is for what is unknown."""
+        return formatting.UNKNOWN if math.isnan(value) else self.kind.text(value)
+
+
+AnyTrack = Track | Field

@@ -1,82 +1,109 @@
-"""Reading a long history in a child process, while this one loads the console.
+"""Reading a long history in child processes, while this one loads the console.
 
-Parsing 200,000 records holds the interpreter's lock for a third of a second, and so does loading
-Textual: in two processes they take half the time, and the screen answers keys meanwhile.
+Parsing 200,000 records holds the interpreter's lock for a quarter of a second, and so does
+loading Textual: in two processes they take half the time, and the screen answers keys meanwhile.
+A history that is longer still is read by two, from its beginning and from its middle.
 """
 
 import contextlib
-import fcntl
 import multiprocessing
-from collections.abc import Sequence
-from dataclasses import dataclass
-from multiprocessing.connection import Connection
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from console.view.cached_file import read_news
-from console.view.loss_history import History
+from console.follow.handed_over import HandedOver
+from console.follow.history_parts import ReadHistory, find_cut, read_behind, read_history
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.records.loss_record import LossRecord, read_loss_records
-from trainer.rundir.records.record_file import RecordTail
+
+T = TypeVar("T")
 
 WORTH_A_CHILD_BYTES = 8 << 20
-_PIPE_BYTES = 1 << 20
-"""A history is some megabytes: through the default 64 KiB they take twice the time."""
+WORTH_TWO_BYTES = 96 << 20
+_NICER = 5
+"""Than the console: two children on two cores, whose first screen would wait for them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadHistory:
-    """A history, and the tail to go on from."""
+class Child(Generic[T]):
+    """A process that gives one thing; forked, so only while this process has no other thread."""
 
-    tail: RecordTail[LossRecord]
-    history: History
-    damaged_lines: int
-
-
-def read_history(path: Path) -> ReadHistory:
-    """All of it, as it is now."""
-    tail, history, damaged_lines = RecordTail(path, read_loss_records), History(), 0
-    has_more = True
-    while has_more:
-        news = read_news(tail)
-        history.add(news.records)
-        damaged_lines += news.damaged_lines
-        has_more = news.has_more
-    return ReadHistory(tail=tail, history=history, damaged_lines=damaged_lines)
-
-
-class ReadAhead:
-    """A child that reads; forked, so only while this process has no other thread."""
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, make: Callable[[], T], *, nicer: int = 0) -> None:
+        """`nicer` than this process; raises `OSError` where there may be no more of them."""
         context = multiprocessing.get_context("fork")
-        self._receiver, sender = context.Pipe(duplex=False)
-        with contextlib.suppress(OSError):  # more than this user may have: slower, no more
-            fcntl.fcntl(sender.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        self._child = context.Process(target=_send, args=(path, sender), daemon=True)
-        self._child.start()
-        sender.close()
+        self._made: HandedOver[T] = HandedOver(context)
+        self._process = context.Process(target=_give, args=(make, self._made, nicer), daemon=True)
+        self._process.start()
+        self._made.close_sender()
 
     @property
     def pid(self) -> int:
-        """Of the child."""
-        return self._child.pid or 0
+        return self._process.pid or 0
 
-    def take(self, timeout_seconds: float) -> ReadHistory | None:
-        """What it read, `None` if that takes longer.
+    def take(self, timeout_seconds: float) -> T | None:
+        """What it made, `None` if that takes longer.
 
         Raises:
             EOFError: the child is gone without a result.
         """
-        if self._receiver.closed:
-            raise EOFError
-        if not self._receiver.poll(timeout_seconds):
-            return None
         try:
-            read: ReadHistory = self._receiver.recv()
-        finally:
-            self._receiver.close()
-            self._child.join()
-        return read
+            made = self._made.take(timeout_seconds)
+        except EOFError:
+            self.leave()
+            raise
+        if made is not None:
+            self._process.join()
+        return made
+
+    def leave(self) -> None:
+        """Do without it."""
+        self._process.kill()
+        self._process.join()
+        self._made.close()
+
+
+class ReadAhead:
+    """The children that read one history."""
+
+    def __init__(self, path: Path, cut: int | None = None) -> None:
+        """With `cut`, the end of a record, a second one reads what lies behind it."""
+        self._second: Child[ReadHistory] | None = None
+        if cut is None:
+            self._first = Child(lambda: read_history(path))
+        else:
+            nicer = _NICER if len(os.sched_getaffinity(0)) <= 2 else 0
+            self._first = Child(lambda: read_history(path, cut), nicer=nicer)
+            self._second = Child(lambda: read_behind(path, cut), nicer=nicer)
+        self._read: ReadHistory | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the children."""
+        return [child.pid for child in (self._first, self._second) if child is not None]
+
+    def take(self, timeout_seconds: float) -> ReadHistory | None:
+        """What they read, `None` if that takes longer; of the second one only what is known to
+        be as if it had been read in a row.
+
+        Raises:
+            EOFError: the first child is gone without a result.
+        """
+        if self._read is None:
+            self._read = self._take_first(timeout_seconds)
+        if self._read is None or self._second is None:
+            return self._read
+        try:
+            later = self._second.take(timeout_seconds)
+        except EOFError:
+            return self._read
+        return None if later is None else self._read.joined(later)
+
+    def _take_first(self, timeout_seconds: float) -> ReadHistory | None:
+        try:
+            return self._first.take(timeout_seconds)
+        except EOFError:
+            if self._second is not None:
+                self._second.leave()
+            raise
 
 
 def begin_reading(arguments: Sequence[str]) -> ReadAhead | None:
@@ -85,14 +112,17 @@ def begin_reading(arguments: Sequence[str]) -> ReadAhead | None:
 
 
 def read_ahead(path: Path) -> ReadAhead | None:
-    """Start the child where the history is long enough to be worth one."""
+    """Start the children where the history is long enough to be worth one."""
     try:
-        is_long = path.stat().st_size >= WORTH_A_CHILD_BYTES
+        n_bytes = path.stat().st_size
+        if n_bytes < WORTH_A_CHILD_BYTES:
+            return None
+        return ReadAhead(path, find_cut(path, n_bytes) if n_bytes >= WORTH_TWO_BYTES else None)
     except OSError:
         return None
-    return ReadAhead(path) if is_long else None
 
 
-def _send(path: Path, sender: "Connection[ReadHistory, object]") -> None:
+def _give(make: Callable[[], T], made: "HandedOver[T]", nicer: int) -> None:
+    os.nice(nicer)
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):  # the console left
-        sender.send(read_history(path))
+        made.give(make())

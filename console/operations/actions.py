@@ -22,6 +22,7 @@ class Place(Enum):
     LINES = "Lines of text"
     AUDITS = "Two audits"
     TRACKS = "Tracks of the chart"
+    OVERLAY = "Runs to lay over"
     PROMPT = "Go anywhere"
     NOTE = "Note on a checkpoint"
     ALARMS = "Alarms"
@@ -286,7 +287,9 @@ ACTIONS: tuple[Action, ...] = (
             is_priority=True,
         ),
         Action("chart.whole", "0", "whole", "All", "The whole run, and back to the window"),
-        Action("chart.next_mark", "n", "move_to_mark(1)", "Mark", "Cursor to the next mark"),
+        Action(
+            "chart.next_mark", "n", "move_to_mark(1)", "Mark", "Cursor to the next mark or alarm"
+        ),
         Action(
             "chart.mark_before",
             "N",
@@ -330,6 +333,9 @@ ACTIONS: tuple[Action, ...] = (
             is_shown=False,
         ),
         Action("chart.tracks", "M", "choose_tracks", "Tracks", "Several at once", is_shown=False),
+        Action(
+            "chart.overlay", "o", "overlay", "Overlay", "Other runs over this; away", is_shown=False
+        ),
         Action("chart.smoother", "s", "smoother(1)", "Smoother", "Smooth more", is_shown=False),
         Action("chart.rougher", "S", "smoother(-1)", "Rougher", "Smooth less", is_shown=False),
         Action("chart.scale", "l", "toggle_scale", "Scale", "The loss on a log or a linear axis"),
@@ -363,7 +369,7 @@ ACTIONS: tuple[Action, ...] = (
             "checkpoints.compare",
             "enter",
             "compare",
-            "Compare",
+            "Audit",
             "Its audit beside the one before, or marked",
             why_not=_no_checkpoint,
             key_display="Enter",
@@ -546,7 +552,14 @@ ACTIONS: tuple[Action, ...] = (
     ),
     *_at(
         Place.TRACKS,
+        Action("tracks.mark", "enter,space", "mark", "Mark", "Mark it, or take the mark back"),
         Action("tracks.done", "escape,q,M", "done", "Done", "Draw what is marked"),
+    ),
+    *_at(
+        Place.OVERLAY,
+        Action("overlay.lay", "enter", "lay_over", "Lay over", "What is marked, or this one"),
+        Action("overlay.mark", "space", "mark", "Mark", "Several at once"),
+        Action("overlay.close", "escape", "dismiss", "Close", "Change nothing"),
     ),
     *_at(
         Place.PROMPT,

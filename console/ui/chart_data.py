@@ -1,14 +1,18 @@
 """From a glance at a run to what the chart draws."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from console.chart import step_marks as marks
-from console.chart.chart_data import ChartData, Points
+from console.chart.chart_data import Alarm, ChartData, Other, Points
 from console.chart.track import Track
+from console.view import alarm_book
 from console.view.glance import Glance
-from console.view.run_view import Audit, Mark
+from console.view.run_view import Audit, Event, EventKind, Mark, Severity
+
+_RAISED = (EventKind.ALARM, EventKind.SAVE)
 
 
 class ChartFeed:
@@ -17,14 +21,41 @@ class ChartFeed:
     def __init__(self) -> None:
         self._audits: tuple[Audit, ...] = ()
         self._points: dict[Track, tuple[Points, ...]] = {}
+        self._alarmed: tuple[tuple[Event, ...], tuple[alarm_book.Alarm, ...]] = ((), ())
+        self._alarms: tuple[Alarm, ...] = ()
 
-    def data(self, glance: Glance) -> ChartData:
-        """What the chart shows of this glance."""
+    def data(
+        self,
+        glance: Glance,
+        others: tuple[Other, ...] = (),
+        fields: tuple[Points, ...] = (),
+    ) -> ChartData:
+        """What the chart shows of this glance, of other runs and of the trainer's own fields."""
         view = glance.view
         if view.audits is not self._audits:
             self._audits, self._points = view.audits, points_of(view.audits)
+        if (view.events, glance.alarms) != self._alarmed:
+            self._alarmed = (view.events, glance.alarms)
+            self._alarms = alarms_of(*self._alarmed)
         chart_marks = tuple(_chart_mark(mark) for mark in view.marks)
-        return ChartData(series=glance.series, marks=chart_marks, points=self._points)
+        return ChartData(
+            series=glance.series,
+            marks=chart_marks,
+            alarms=self._alarms,
+            points=self._points,
+            others=others,
+            fields=fields,
+        )
+
+
+def alarms_of(events: Sequence[Event], waiting: Sequence[alarm_book.Alarm]) -> tuple[Alarm, ...]:
+    """What the log tells to have been raised, and what lasts or waits for somebody; each once."""
+    raised = (event for event in events if event.kind in _RAISED and event.severity is Severity.BAD)
+    told = [(event.step, event.text.removeprefix(alarm_book.RAISED)) for event in raised]
+    told += [(alarm.step, alarm.text) for alarm in waiting]
+    return tuple(
+        Alarm(step=step, label=text) for step, text in dict.fromkeys(told) if step is not None
+    )
 
 
 def points_of(audits: tuple[Audit, ...]) -> dict[Track, tuple[Points, ...]]:

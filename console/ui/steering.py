@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from textual import events, work
-from textual.app import App, SuspendNotSupported
+from textual.app import SuspendNotSupported
 from textual.driver import Driver
 from textual.keys import format_key
 from textual.reactive import var
@@ -18,6 +18,7 @@ from console.operations.actions import action_of
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import WizardFiles, walk_pivot
 from console.process.launch import run_in_terminal
+from console.ui.following_fields import FieldsApp
 from console.ui.messages import StepChosen
 from console.ui.screens.family import FamilyScreen
 from console.ui.screens.fork.branch_table import BranchTable
@@ -29,7 +30,6 @@ from console.ui.screens.pivot.progress import ProgressScreen
 from console.ui.screens.pivot.wizard import WizardScreen
 from console.ui.widgets.checkpoints import CheckpointsPane
 from console.ui.widgets.log_tail import LogPane
-from console.ui.widgets.text import foreign
 from console.view.glance import Glance
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import RunError
@@ -39,7 +39,7 @@ _HINT_SECONDS = 5.0
 """As long as a passing note stays."""
 
 
-class SteeringApp(App[str]):
+class SteeringApp(FieldsApp):
     """Walks a pivot and grows branches for as long as the console is open, on any screen."""
 
     glance: var[Glance | None] = var(None)
@@ -62,7 +62,7 @@ class SteeringApp(App[str]):
         driver_class: type[Driver] | None,
         ansi_color: bool,
     ) -> None:
-        super().__init__(driver_class=driver_class, ansi_color=ansi_color)
+        super().__init__(branching.run, driver_class=driver_class, ansi_color=ansi_color)
         self._files = files
         self._branching = branching
         self._clock = clock
@@ -91,10 +91,6 @@ class SteeringApp(App[str]):
         known = self.screen.active_bindings.get("question_mark")
         has_help = known is not None and known.binding.id == "app.help"
         return "? shows all keys" if has_help else "the line at the bottom tells the keys"
-
-    def tell(self, message: str, *, is_ok: bool) -> None:
-        """Show a passing note."""
-        self.notify(foreign(message), severity="information" if is_ok else "error", markup=False)
 
     def refusal(self, action_id: str) -> str:
         """Why an action can't be done now, for a person; empty if it can."""

@@ -1,15 +1,23 @@
 """The terminal that may go away under the console: writing on is no error, and it is noticed."""
 
+import codecs
 import contextlib
+import os
 import select
 import sys
 from typing import IO
 
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
 _MOUSE_MODES = (1000, 1002, 1006)
 """Button presses, motion while one is held, and reports that have no widest column."""
+
+
+_TICK_MS = 100
+_TICKS = 10
+"""After a key, for what the parser still waits for: a lone Escape. Then none till the next key."""
 
 
 class _PatientFile:
@@ -36,7 +44,9 @@ class _PatientFile:
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's own driver, except that it outlives its terminal."""
+    """Textual's own driver, except that it outlives its terminal, and sleeps while no key comes
+    (Textual's looks ten times a second).
+    """
 
     def __init__(
         self,
@@ -48,8 +58,36 @@ class TerminalDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._file = _PatientFile(sys.__stderr__ or sys.stderr)  # type: ignore[assignment]
+        self._leaving = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        """Readable while the thread that waits for keys is to end."""
         self._is_lent = False
         """Whether another program has the terminal: nothing is written then."""
+
+    def run_input_thread(self) -> None:
+        """Send what is typed, until `exit_event` is set."""
+        parser, decoder = XTermParser(self._debug), codecs.getincrementaldecoder("utf-8")()
+        poll = select.poll()
+        poll.register(self.fileno, select.POLLIN)
+        poll.register(self._leaving, select.POLLIN)
+        n_ticks = _TICKS
+        while not self.exit_event.is_set():
+            ready = poll.poll(_TICK_MS if n_ticks else None)
+            n_ticks = _TICKS if ready else n_ticks - 1
+            if any(fd == self.fileno for fd, _ in ready):
+                data = os.read(self.fileno, 4096)
+                if not data:  # the terminal is gone, which the app finds out by itself
+                    return
+                for message in parser.feed(decoder.decode(data)):
+                    self.process_message(message)
+            for message in parser.tick():
+                self.process_message(message)
+
+    def disable_input(self) -> None:
+        """End the thread that waits for keys, at once."""
+        os.eventfd_write(self._leaving, 1)
+        super().disable_input()
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._leaving)
 
     def suspend_application_mode(self) -> None:
         super().suspend_application_mode()

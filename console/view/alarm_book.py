@@ -7,7 +7,7 @@ from console.view.run_view import Event, EventKind, Severity
 
 _MOST = 200
 """Alarms that are kept, the newest."""
-_RAISED = "ALARM "
+RAISED = "ALARM "
 """How the trainer's log tells of one."""
 
 
@@ -73,7 +73,7 @@ def raised_since(events: Sequence[Event], since: float, *, now: float) -> tuple[
     for event in events:
         if event.kind not in (EventKind.ALARM, EventKind.SAVE) or (event.t or 0.0) <= since:
             continue
-        text = event.text.removeprefix(_RAISED)
+        text = event.text.removeprefix(RAISED)
         topic = text.removeprefix("over: ").partition(": ")[0]
         raised = event.t or 0.0
         if event.severity is Severity.BAD:

@@ -29,7 +29,7 @@ class CheckpointBook:
         self._mtime_ns = -1
         self._taken: dict[str, Checkpoint] = {}
         """Whole files of the model's size, of whichever run they are."""
-        self._skipped: dict[str, Skipped] = {}
+        self._listed = Inventory(checkpoints=(), skipped=())
         self._causes: dict[str, str] = {}
         self.inventory = Inventory(checkpoints=(), skipped=())
         """As of the last look."""
@@ -62,25 +62,25 @@ class CheckpointBook:
 
     def _update(self, names: set[str]) -> None:
         self._taken = {name: found for name, found in self._taken.items() if name in names}
-        self._skipped = {}
+        skipped: list[Skipped] = []
         newest = max(names, key=_step_in, default="")
         for name in names:
             if name not in self._taken or name == newest:
-                self._take(name)
+                skipped += self._take(name)
+        whole = tuple(sorted(self._taken.values(), key=lambda checkpoint: checkpoint.step))
+        self._listed = Inventory(checkpoints=whole, skipped=tuple(skipped))
 
-    def _take(self, name: str) -> None:
+    def _take(self, name: str) -> tuple[Skipped, ...]:
+        """Look at one; why it is skipped, if it is."""
         found = inspect_checkpoint(self._run.path / name, _step_in(name), self._n_params)
         self._taken.pop(name, None)
         if isinstance(found, Checkpoint):
             self._taken[name] = found
-        elif found is not None:
-            self._skipped[name] = found
+        return (found,) if isinstance(found, Skipped) else ()
 
     def _judge(self) -> Inventory:
         """Which of them the history covers: it goes on while the directory stays the same."""
-        whole = tuple(sorted(self._taken.values(), key=lambda checkpoint: checkpoint.step))
-        listed = Inventory(checkpoints=whole, skipped=tuple(self._skipped.values()))
-        return covered_by(listed, coverage_of(self._run, self._n_params))
+        return covered_by(self._listed, coverage_of(self._run, self._n_params))
 
     def join(
         self,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import cycle
 
 import numpy as np
 
-from console.chart.chart_data import ChartData, Look
+from console.chart.chart_data import ChartData, Look, Other
 from console.chart.glyphs import UNICODE
 from console.chart.kept import Kept
 from console.chart.navigation import move, pan, zoom
@@ -98,9 +99,22 @@ def measure(records: int) -> None:
         print(f"{records:>9,}  first drawing of {name:<12} {width}x{height:<4} {first:8.2f} ms")
         for key, seconds in walk(data, look, kept, width, height).items():
             print(f"{records:>9,}  {key:<8} in {name:<18} {width}x{height:<4} {seconds:8.2f} ms")
+    others = tuple(Other(name=f"run {number}", series=data.series) for number in range(3))
+    for key, seconds in walk(replace(data, others=others), Look(), Kept(), 160, 45).items():
+        print(f"{records:>9,}  {key:<8} with three runs over it  160x45 {seconds:8.2f} ms")
     look = Look(smoothing=0.98)
     took = median_ms(lambda: draw(data, look, UNICODE, width=160, height=45))
     print(f"{records:>9,}  smooth the whole run anew   {took:8.2f} ms")
+
+    kept, new = Kept(), iter(range(records + 1, records + 10 * REPEATS))
+
+    def smooth_on() -> None:
+        series.append_many([next(new)], [2.0], [2.0])
+        draw(ChartData(series=series.view()), look, UNICODE, width=160, height=45, kept=kept)
+
+    smooth_on()
+    print(f"{records:>9,}  draw a new record, smoothed  {median_ms(smooth_on):8.2f} ms")
+    records = len(series)
 
     steps = iter(range(records + 1, records + 1 + REPEATS))
     took = median_ms(lambda: series.append_many([next(steps)], [2.0], [2.0]))

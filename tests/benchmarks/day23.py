@@ -2,6 +2,10 @@
 
 200,000 loss records, a checkpoint with its audit every 100 steps (sparse files of the real
 size), four pivots with their archives, restarts, a log. No trainer runs on it.
+
+Two things happened to it: at step 61,300 the loss rose by four and came back within a hundred
+steps; from step 120,000 on the score of its samples decays, from 75 to 37, while the loss looks
+as before. In a run of another length they lie at the same shares of it.
 """
 
 import argparse
@@ -15,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from trainer.persistence.loss_history import EMA_DECAY
 from trainer.rundir.checkpoints.checkpoint import checkpoint_bytes, checkpoint_name
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.run_toml import load_settings
@@ -26,7 +31,22 @@ CHECKPOINTS = 2000
 PIVOTS = 4
 STEP_SECONDS = 10.0
 ARMS = ("books", "stdlib-code", "stdlib-docs", "web", "wiki")
-WORDS = ("the", "line", "of", "a", "text", "that", "is", "read", "by", "one", "and", "then", "kept")
+_WORDS = """
+the of and to in that is was he for it with as his on be at by had not are but from or have an
+they which one you were her all she there would their we him been has when who will more no if
+out so said what up its about into than them can only other new some could time these two may
+then do first any my now such like our over man me even most made after also did many before
+must through back years where much your way well down should because each just those people how
+too little state good very make world still own see men work long get here between both life
+being under never day same another know while last might us great old year off come since
+against go came right used take
+"""
+REGION = "the region of the"
+"""What a worn model falls back to."""
+SPIKE_HEIGHT, SPIKE_KEPT = 4.0, 0.94
+"""Of the loss, nats; and the share of it that is left after each further step."""
+HEALTHY, WORN = (26.0, 28.0, 14.0, 7.0), (8.0, 10.0, 13.0, 6.0)
+"""The score's four parts, together 75 and 37."""
 
 
 def make_run(path: Path, records: int = 200_000) -> RunDirectory:
@@ -51,23 +71,43 @@ def phase_of(step: int, records: int) -> int:
     return 1 + (step - 1) * (PIVOTS + 1) // records
 
 
+def spike_at(records: int) -> int:
+    """The step of the loss spike: 61,300 of 200,000."""
+    return records * 613 // 2000
+
+
+def decays_from(records: int) -> int:
+    """The step from which on the score decays: 120,000 of 200,000."""
+    return records * 3 // 5
+
+
 def loss_record(step: int, records: int, started: float) -> dict[str, Any]:
     smooth = 2.7 + 7.2 * math.exp(-((step / 900.0) ** 0.42))
+    spike, spike_mean = _spike(step - spike_at(records))
     chance = random.Random(step)
     return {
         "step": step,
         "attempt": 1 + (step - 1) * 9 // records,
         "phase": phase_of(step, records),
         "arm": ARMS[step % len(ARMS)],
-        "loss": smooth + chance.gauss(0.0, 0.09),
-        "ema": smooth,
-        "lr": 3e-4 * step / records,
-        "grad_norm": 0.3 + chance.random() / 10,
+        "loss": smooth + chance.gauss(0.0, 0.09) + spike,
+        "ema": smooth + spike_mean,
+        "lr": 1.65e-4 + 1.35e-4 * math.cos(math.pi * step / (2 * records)),
+        "grad_norm": 0.3 + chance.random() / 10 + 2.5 * spike,
         "reward": chance.random(),
         "tokens": 524_288,
         "ms": STEP_SECONDS * 1000 + round(chance.random(), 3),
         "t": started + step * STEP_SECONDS,
     }
+
+
+def _spike(since: int) -> tuple[float, float]:
+    """What the loss, and its EMA, are higher by so many steps after the spike began."""
+    if since < 0:
+        return 0.0, 0.0
+    kept, decay = SPIKE_KEPT ** (since + 1), EMA_DECAY ** (since + 1)
+    mean = SPIKE_HEIGHT * (1 - EMA_DECAY) * (decay - kept) / (EMA_DECAY - SPIKE_KEPT)
+    return SPIKE_HEIGHT * SPIKE_KEPT**since, mean
 
 
 def _steps_of_checkpoints(records: int) -> Iterator[int]:
@@ -85,7 +125,9 @@ def _write_checkpoints(run: RunDirectory, records: int, started: float) -> None:
         written = started + step * STEP_SECONDS
         os.utime(path, (written, written))
         phase = phase_of(step, records)
-        audits.setdefault(phase, []).append(_audit(step, phase, path, written))
+        audit = audit_record(step, records)
+        told = {"checkpoint": path.name, "bytes": path.stat().st_size, "t": written}
+        audits.setdefault(phase, []).append({**audit, **told})
     for phase, found in audits.items():
         folder = run.path if phase == PIVOTS + 1 else run.phase_archive(phase)
         folder.mkdir(parents=True, exist_ok=True)
@@ -95,31 +137,46 @@ def _write_checkpoints(run: RunDirectory, records: int, started: float) -> None:
             (folder / run.settings.name).write_bytes(run.settings.read_bytes())
 
 
-def _audit(step: int, phase: int, path: Path, written: float) -> dict[str, Any]:
+def audit_record(step: int, records: int) -> dict[str, Any]:
+    """An audit but for what its file tells."""
     chance = random.Random(step)
-    parts = {
-        "bigram_diversity": 20 + 10 * chance.random(),
-        "trigram_diversity": 25 + 5 * chance.random(),
-        "english_words": 8 + chance.random(),
-        "character_diversity": 6 + chance.random(),
-    }
+    grown = 1 - 0.45 * math.exp(-step / (0.04 * records))
+    start = decays_from(records)
+    worn = -math.expm1(-6.0 * max(0.0, (step - start) / (records - start)))
+    spreads = (1.6, 1.6, 0.6, 0.3)
+    bigrams, trigrams, english, characters = (
+        grown * (healthy + worn * (low - healthy)) + chance.gauss(0.0, spread)
+        for healthy, low, spread in zip(HEALTHY, WORN, spreads, strict=True)
+    )
+    smooth = 2.75 + 7.2 * math.exp(-((step / 900.0) ** 0.42))
+    losses = {arm: smooth + index / 20 + chance.gauss(0.0, 0.01) for index, arm in enumerate(ARMS)}
     return {
         "step": step,
-        "checkpoint": path.name,
         "cause": "cadence",
-        "phase": phase,
+        "phase": phase_of(step, records),
         "prompt": "",
-        "text": " ".join(chance.choices(WORDS, k=350)),
+        "text": _text(chance, 0.75 * worn),
         "tokens": 420,
-        "score": sum(parts.values()),
-        **parts,
-        "val_loss": 2.9 + chance.random() / 10,
-        "val_losses": dict.fromkeys(ARMS, 2.9),
+        "score": bigrams + trigrams + english + characters,
+        "bigram_diversity": bigrams,
+        "trigram_diversity": trigrams,
+        "english_words": english,
+        "character_diversity": characters,
+        "val_loss": sum(losses.values()) / len(losses),
+        "val_losses": losses,
         "ms": 6400.0,
-        "t": written,
-        "bytes": path.stat().st_size,
         "sha256": f"{chance.getrandbits(256):064x}",
     }
+
+
+def _text(chance: random.Random, repeated: float) -> str:
+    """A sample of some 350 words, a share `repeated` of them in one and the same phrase."""
+    words = _WORDS.split()
+    said = [
+        REGION if chance.random() < repeated else " ".join(chance.choices(words, k=4))
+        for _ in range(88)
+    ]
+    return " ".join(said)
 
 
 def _write_state(run: RunDirectory, records: int) -> None:

@@ -10,8 +10,8 @@ from textual.containers import Container
 from textual.reactive import reactive
 from textual.screen import Screen
 
+from console.chart.chart_data import Other, Points
 from console.chart.navigation import known_tracks
-from console.chart.track import Track
 from console.operations.actions import Place
 from console.ui.chart_data import ChartFeed
 from console.ui.keys import bindings_at
@@ -21,7 +21,6 @@ from console.ui.screens.comparison import ComparisonScreen
 from console.ui.screens.events import EventsScreen
 from console.ui.screens.health import HealthScreen, Sight
 from console.ui.screens.prompt import PromptScreen
-from console.ui.screens.tracks import TracksScreen
 from console.ui.widgets.bandit import BanditPane
 from console.ui.widgets.checkpoints import CheckpointsPane
 from console.ui.widgets.header import Header
@@ -82,6 +81,10 @@ class Dashboard(Screen[None]):
         self._glance: Glance | None = None
         self._machine: Machine | None = None
         self._feed = ChartFeed()
+        self._others: tuple[Other, ...] = ()
+        """The runs that are laid over the chart."""
+        self._fields: tuple[Points, ...] = ()
+        """Of the trainer's own that are drawn."""
         self._is_dated = False
         self._is_new_here = True
         """Until the first key, or for a while: what happened meanwhile is told."""
@@ -107,6 +110,8 @@ class Dashboard(Screen[None]):
         self.set_timer(_NEWCOMER_SECONDS, self.settle_in)
         self.watch(self.app, "is_dated", self._show_dated, init=False)
         self.watch(self.app, "machine", self._show_machine)
+        self.watch(self.app, "others", self._show_others, init=False)
+        self.watch(self.app, "fields", self._show_fields, init=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Zoom where there is room for all panes."""
@@ -178,16 +183,6 @@ class Dashboard(Screen[None]):
             if isinstance(pane, SelectsStep):
                 pane.select(step)
 
-    def on_loss_chart_tracks_asked(self, event: LossChart.TracksAsked) -> None:
-        event.stop()
-        chart = event.chart
-
-        def take(tracks: tuple[Track, ...] | None) -> None:
-            if tracks is not None:
-                chart.show_tracks(tracks)
-
-        self.app.push_screen(TracksScreen(known_tracks(chart.data), chart.look.tracks), take)
-
     def on_checkpoints_pane_chosen(self, event: CheckpointsPane.Chosen) -> None:
         audits = self._glance.view.audits if self._glance is not None else ()
         if event.audit in audits:
@@ -198,10 +193,23 @@ class Dashboard(Screen[None]):
             return
         self._glance, view = glance, glance.view
         self._show_ages()
-        self.query_one(LossChart).show(self._feed.data(glance))
+        self._show_chart()
         self.query_one(SamplesPane).show(view)
         self.query_one(BanditPane).show(view, glance.sources)
         self.query_one(LogPane).show(view)
+
+    def _show_others(self, others: tuple[Other, ...]) -> None:
+        self._others = others
+        self._show_chart()
+
+    def _show_fields(self, fields: tuple[Points, ...]) -> None:
+        self._fields = fields
+        self._show_chart()
+
+    def _show_chart(self) -> None:
+        if self._glance is not None:
+            data = self._feed.data(self._glance, self._others, self._fields)
+            self.query_one(LossChart).show(data)
 
     def settle_in(self, *_: object) -> None:
         """What happened before this console was opened is told."""

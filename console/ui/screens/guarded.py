@@ -26,6 +26,18 @@ class GuardedScreen(ModalScreen[None]):
             event.stop()
             event.prevent_default()
 
+    def _forward_event(self, event: events.Event) -> None:
+        """Drop what the mouse does before the quiet has passed; a press begins it anew. Textual
+        gives the focus to what is clicked, and a key then passes by this screen. What was drawn
+        with the button down below may still end.
+        """
+        is_mouse = isinstance(event, events.MouseEvent)
+        if is_mouse and not isinstance(event, events.MouseUp) and not self.guard.is_open:
+            if isinstance(event, events.MouseDown):
+                self.guard.close()
+            return
+        super()._forward_event(event)
+
     def on_paste(self, event: events.Paste) -> None:
         self.guard.close()
         event.stop()

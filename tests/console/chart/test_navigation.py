@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from console.chart import navigation
-from console.chart.chart_data import ChartData, Look, Points, run_of
+from console.chart.chart_data import Alarm, ChartData, Look, Points, run_of
 from console.chart.glyphs import UNICODE
 from console.chart.grid import Unit
 from console.chart.plot import Drawing, draw
@@ -93,6 +93,29 @@ def test_marks_are_gone_through_in_both_directions_and_end() -> None:
         look = navigation.move_to_mark(look, data, by)
         seen.append(look.cursor)
     assert seen == [400, 100, 100, 400, 1000, 1000], "a mark of the step to come is at the newest"
+
+
+def test_alarms_are_gone_to_as_marks_are_and_read_where_they_were_raised() -> None:
+    mark = Mark(step=400, label="phase 2", kind=MarkKind.PHASE)
+    told = (Alarm(step=700, label="no \x1b[31mroom"), Alarm(step=2000, label="a stall"))
+    data = replace(history(), marks=(mark,), alarms=told)
+    look = navigation.go_to(Look(), data, 500)
+    heads = []
+    for by in (1, 1, -1, -1):
+        look = navigation.move_to_mark(look, data, by)
+        row = draw(data, look, UNICODE, width=200, height=20).rows[0]
+        heads.append("".join(run.text for run in row))
+    for head, step, words in zip(
+        heads,
+        ("step 700", "step 1,000", "step 700", "step 400"),
+        ("no [31mroom", "a stall", "no [31mroom", "phase 2"),
+        strict=True,
+    ):
+        assert step in head
+        assert words in head
+    narrow = navigation.move_to_mark(navigation.go_to(Look(), data, 600), data, 1)
+    row = draw(data, narrow, UNICODE, width=60, height=20).rows[0]
+    assert "no [31mroom" in "".join(run.text for run in row)
 
 
 def test_home_and_end_are_the_ends_of_what_is_in_sight() -> None:

@@ -12,7 +12,7 @@ from console.chart.grid import Unit
 from console.chart.plot import draw
 from console.chart.series import Series
 from console.chart.step_marks import Mark, MarkKind
-from console.chart.track import Track
+from console.chart.track import Field, Track
 from console.chart.viewport import Viewport
 
 SECOND_ARM = "wiki [red]\x1b[31m"
@@ -141,7 +141,7 @@ def test_a_plain_track_draws_the_column_of_its_name(track: Track) -> None:
 
 
 def test_tracks_share_one_axis_and_those_without_room_are_counted() -> None:
-    look = Look(tracks=tuple(Track))
+    look = Look(tracks=navigation.known_tracks(told()))
     rows = lines(look, height=24)
     assert sum("└" in row for row in rows) == 1
     assert any(f"{len(look.tracks) - 5} more, no room" in row for row in rows)
@@ -203,3 +203,24 @@ def test_any_look_at_any_size_fills_the_size_exactly() -> None:
                     rows = lines(look, glyphs, width=width, height=height)
                     assert [len(row) for row in rows] == [width] * height
                     assert glyphs is UNICODE or all(row.isascii() for row in rows)
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_a_field_of_the_trainers_own_is_read_as_it_was_last(unit: Unit) -> None:
+    step = np.arange(10, N + 1, 10)
+    own = Points(name="mfu [red]\x1b[31m", step=step, value=step / 1000)
+    data = replace(told(), fields=(own,))
+    field = Field(own.name)
+    look = replace(navigation.go_to(Look(tracks=(Track.LOSS, field)), data, 609), unit=unit)
+    for glyphs in (UNICODE, ASCII):
+        rows = draw(data, look, glyphs, width=110, height=24).rows
+        texts = ["".join(run.text for run in row) for row in rows]
+        assert any("mfu [red][31m 0.6" in text for text in texts)
+        assert all(text.isprintable() and len(text) == 110 for text in texts)
+    late = replace(data, fields=(replace(own, step=step + 5 * N),))
+    texts = [
+        "".join(run.text for run in row)
+        for row in draw(late, look, UNICODE, width=110, height=24).rows
+    ]
+    assert any("mfu [red][31m: nothing recorded" in text for text in texts)
+    assert all("mfu" not in line for line in lines(look)[:2])

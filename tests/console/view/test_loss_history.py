@@ -3,8 +3,12 @@
 import math
 from typing import Any
 
+import numpy as np
 import orjson
+from hypothesis import given
+from hypothesis import strategies as st
 
+from console.chart.series import COLUMNS
 from console.formatting import moment
 from console.view.loss_history import History
 from console.view.run_view import LossPoint, Mark, MarkKind
@@ -138,3 +142,61 @@ def test_numbers_too_large_for_the_history_are_unknown() -> None:
     view = history.series.view()
     assert math.isnan(view.lr[0])
     assert (view.attempt[0], view.phase[0], view.arm[0]) == (-1, -1, -1)
+
+
+_NUMBERS = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+_CODES = st.none() | st.integers(1, 3) | st.integers(-(2**63), 2**63 - 1)
+_TOLD: dict[str, st.SearchStrategy[Any]] = {
+    "step": st.none() | st.integers(0, 30),
+    "attempt": _CODES,
+    "phase": _CODES,
+    "arm": st.sampled_from(["", "a", "b", "c"]),
+    **dict.fromkeys(("loss", "ema", "lr", "grad_norm", "reward"), _NUMBERS),
+    "tokens": st.integers(-(2**63), 2**63 - 1),
+    "ms": st.none() | st.floats(0, 1e5),
+    "t": st.none() | st.floats(0, 1e4),
+    "nonfinite": st.none() | st.just({"loss": "NaN"}),
+}
+_RECORDS = st.lists(st.builds(LossRecord, **_TOLD), max_size=12)
+
+
+def assert_same(one: History, other: History) -> None:
+    assert one.marks == other.marks
+    assert (one.newest, one.attempt, one.phase) == (other.newest, other.attempt, other.phase)
+    assert list(one.recent) == list(other.recent)
+    assert one.nonfinite_steps == other.nonfinite_steps
+    view, same = one.series.view(), other.series.view()
+    assert view.arms == same.arms
+    for name in ("step", *COLUMNS):
+        column = view.step if name == "step" else view.column(name)
+        expected = same.step if name == "step" else same.column(name)
+        assert column.dtype == expected.dtype
+        is_number = column.dtype.kind == "f"
+        assert np.array_equal(column, expected, equal_nan=is_number), name
+
+
+@given(records=_RECORDS)
+def test_many_records_at_once_are_folded_as_one_by_one(records: list[LossRecord]) -> None:
+    at_once = History()
+    at_once.add(records)
+    assert_same(at_once, folded(*records))
+
+
+@given(records=_RECORDS)
+def test_columns_hold_to_the_bit_what_the_last_record_of_a_step_told(
+    records: list[LossRecord],
+) -> None:
+    history = History()
+    history.add(records)
+    view = history.series.view()
+    last = {record.step: record for record in records if record.step is not None}
+    assert view.step.tolist() == sorted(last)
+    for name in ("loss", "ema", "t"):
+        told = [getattr(last[step], name) for step in view.step.tolist()]
+        assert [_known(value) for value in getattr(view, name)] == told
+    arms = [last[step].arm for step in view.step.tolist()]
+    assert ["" if code < 0 else view.arms[code] for code in view.arm.tolist()] == arms
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

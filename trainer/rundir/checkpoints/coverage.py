@@ -84,8 +84,9 @@ def own_checkpoints(run: RunDirectory, n_params: int | None) -> Inventory:
 
 def covered_by(inventory: Inventory, coverage: Coverage) -> Inventory:
     """The same with the files skipped that the history doesn't cover."""
-    own = tuple(c for c in inventory.checkpoints if c.step <= coverage.last_step)
-    beyond = inventory.checkpoints[len(own) :]
+    known = inventory.checkpoints
+    n_own = bisect_right(known, coverage.last_step, key=lambda checkpoint: checkpoint.step)
+    own, beyond = known[:n_own], known[n_own:]
     skipped = (*inventory.skipped, *(Skipped(path=c.path, reason=coverage.why) for c in beyond))
     by_name = sorted(skipped, key=lambda skip: skip.path.name)
     return Inventory(checkpoints=own, skipped=tuple(by_name), uncovered=beyond)

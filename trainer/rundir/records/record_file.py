@@ -311,6 +311,24 @@ class RecordTail(Generic[T]):
         self._widest_bytes = 0
         """The window to go on with inside a part that no record is in, so that it is read once."""
 
+    @property
+    def offset(self) -> int:
+        """Just behind the last record that was read."""
+        return self._offset
+
+    @property
+    def identity(self) -> tuple[int, int] | None:
+        """Device and inode of the file that was read last."""
+        return self._identity
+
+    def pass_to(self, offset: int) -> None:
+        """Read on from there as if what lies before had been read; raises `OSError`."""
+        with reading(self.path, follows_links=False) as file:
+            stat = os.fstat(file.fileno())
+            start = max(offset - _MARK_BYTES, 0)
+            self._mark = os.pread(file.fileno(), offset - start, start)
+        self._offset, self._identity = offset, (stat.st_dev, stat.st_ino)
+
     def look(self, max_bytes: int = _READ_BYTES) -> News[T]:
         """Read on from the last whole record; a torn, missing or unreadable file is no error."""
         try:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
 import orjson
 
 Record = dict[str, Any]
@@ -13,6 +14,8 @@ Reader = Callable[[bytes], list[T] | None]
 
 _PARSED_BYTES = 256 << 10
 """Parsed at a time: what stays in a core's cache takes half the time of 50 MB at once."""
+_HEAD_BYTES = 64
+"""Looked at first for what lies before a record."""
 
 
 def encode_record(record: Mapping[str, Any]) -> bytes:
@@ -57,15 +60,15 @@ def parse_lines(data: bytes, read: Reader[T]) -> tuple[list[T], int, int]:
     """The whole records in `data`, the offset behind the last, and how many lines before it are
     damaged. A line counts when its newline is there.
     """
-    body = data[: data.rfind(b"\n") + 1]
-    end = body.rfind(b"}") + 1
-    is_clean = not body[end:].strip(b"], \r\n")
-    records = _parse_inner(body[:end].lstrip(b"[, \r\n"), read) if is_clean else None
-    if records is not None:
-        return records, end, 0
+    stop = data.rfind(b"\n") + 1
+    end = data.rfind(b"}", 0, stop) + 1
+    if not data[end:stop].strip(b"], \r\n"):
+        records = _parse_inner(data, _behind(data, 0, end, b"[, \r\n"), end, read)
+        if records is not None:
+            return records, end, 0
     records, end = [], 0
     damaged = n_unread = 0
-    for line_end, record in _lines(body, read):
+    for line_end, record in _lines(data[:stop], read):
         if record is None:
             n_unread += 1
         else:
@@ -96,7 +99,7 @@ def parse_array(data: bytes, read: Reader[T]) -> list[T] | None:
     while start < last:
         line_end = data.find(b",\n", min(start + _PARSED_BYTES, last), last)
         end = last if line_end < 0 else line_end
-        part = _parse_inner(data[start:end].lstrip(), read)
+        part = _parse_inner(data, _behind(data, start, end), end, read)
         if part is None:
             return None
         records += part
@@ -104,12 +107,31 @@ def parse_array(data: bytes, read: Reader[T]) -> list[T] | None:
     return records
 
 
-def _parse_inner(inner: bytes, read: Reader[T]) -> list[T] | None:
-    """The records of an array without its brackets; `None` if they are not one a line."""
-    records = read(b"[" + inner + b"]")
-    if records is None or inner.count(b"\n") != max(len(records) - 1, 0):
+def _parse_inner(data: bytes, start: int, end: int, read: Reader[T]) -> list[T] | None:
+    """The records of an array whose inner lies in `data` from start to end; `None` if they are
+    not one a line.
+    """
+    records = read(b"".join((b"[", memoryview(data)[start:end], b"]")))
+    if records is None or _n_lines(data, start, end) != max(len(records) - 1, 0):
         return None
     return records
+
+
+def _n_lines(data: bytes, start: int, end: int) -> int:
+    """How many newlines there are; `bytes.count` takes five times as long."""
+    inner = np.frombuffer(data, np.uint8)[start:end]
+    return int(np.count_nonzero(inner == ord("\n")))
+
+
+def _behind(data: bytes, start: int, end: int, passed: bytes | None = None) -> int:
+    """The first offset in [start, end] that holds none of the bytes `passed` (white space)."""
+    n_bytes = _HEAD_BYTES
+    while True:
+        stop = min(start + n_bytes, end)
+        if stop == end or data[start:stop].strip(passed):
+            break
+        start, n_bytes = stop, 2 * n_bytes
+    return stop - len(data[start:stop].lstrip(passed))
 
 
 def parse_json(data: bytes) -> Any:

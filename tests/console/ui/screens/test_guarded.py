@@ -11,6 +11,7 @@ from console.ui.screens.guarded import GuardedScreen
 from console.ui.screens.pivot.wizard import WizardScreen
 from console.ui.screens.quit_dialog import QuitDialog
 from console.ui.screens.thin_dialog import ThinDialog
+from console.ui.widgets.choices import Choices
 from tests.console import fixed_run
 from tests.console.headless import Stage
 from trainer.rundir.checkpoints.retention import Plan
@@ -90,6 +91,36 @@ async def test_escape_counts_after_the_quiet_and_a_paste_begins_it_anew(made: Op
         stage.hands.monotonic += QUIET_SECONDS
         await stage.pilot.press("escape")
         assert stage.app.screen is not screen
+
+
+async def test_a_click_brings_no_key_past_the_quiet() -> None:
+    async with Stage().opened() as stage:
+        screen = await open_over_dashboard(stage, thin_dialog)
+        stage.hands.monotonic += QUIET_SECONDS / 2
+        await stage.pilot.click(Choices)
+        assert screen.focused is None
+        assert screen.guard.remaining_seconds == pytest.approx(QUIET_SECONDS)
+        await stage.pilot.press("enter", "enter")
+        assert stage.app.screen is screen
+
+
+@every_screen
+async def test_no_click_into_the_quiet_gives_a_widget_the_focus_and_the_wheel_is_no_click(
+    made: Opened,
+) -> None:
+    async with Stage().opened() as stage:
+        screen = await open_over_dashboard(stage, made)
+        await stage.pilot.pause()
+        focused = screen.focused
+        stage.hands.monotonic += QUIET_SECONDS / 2
+        for widget in [each for each in screen.query("*") if each.can_focus and each.region]:
+            await stage.pilot.click(widget)
+            assert screen.focused is focused
+        await stage.pilot.click(offset=(0, 0))
+        assert screen.guard.remaining_seconds == pytest.approx(QUIET_SECONDS)
+        stage.hands.monotonic += QUIET_SECONDS / 2
+        await stage.pilot._post_mouse_events([events.MouseScrollDown], screen)
+        assert screen.guard.remaining_seconds == pytest.approx(QUIET_SECONDS / 2)
 
 
 async def test_a_priority_key_of_the_wizard_waits_for_the_quiet_too() -> None:
