@@ -193,7 +193,7 @@ def test_a_gap_in_the_history_is_refused(path: Path) -> None:
 
 
 def test_a_lost_history_is_refused_without_making_a_new_one(path: Path) -> None:
-    with pytest.raises(HistoryError, match=r"restore it from a backup\. It covers no checkpoint"):
+    with pytest.raises(HistoryError, match=r"from a backup\. Without one, .* --give-up-history`"):
         LossHistory(path, 1, checkpoints=[checkpoint_of(path, 1)])
     assert files_in(path.parent) == {}
 
