@@ -131,7 +131,9 @@ class CheckpointsPane(LineView):
         self._show_titles()
 
     def on_resize(self) -> None:
+        """Also where it is shown again: what was chosen while it was not was never scrolled to."""
         self._draw()
+        self.call_after_refresh(self._keep_in_sight)
 
     def on_focus(self) -> None:
         self.refresh()

@@ -78,3 +78,16 @@ async def test_of_many_keys_at_once_none_is_lost() -> None:
         await stage.pilot.pause()
         assert screen.query_one(SamplesPane).step == STEPS - 3000
         assert screen.query_one(LossChart).look.cursor == STEPS - 3000
+
+
+async def test_a_step_chosen_while_the_checkpoints_are_hidden_is_in_sight_when_they_are_shown() -> (
+    None
+):
+    view = fixed_run.fixed_view(200)
+    chosen = view.checkpoints[20].step
+    async with Stage(view, series=fixed_run.fixed_series()).opened(80, 24) as stage:
+        screen, _ = dashboard_of(stage)
+        await stage.pilot.press("g", *str(chosen), "enter")
+        await stage.until(lambda: screen.step == chosen, "the step")
+        await stage.pilot.press("4")
+        await stage.until(lambda: f"{chosen:,} " in stage.text(), "the chosen checkpoint")
