@@ -1,7 +1,8 @@
 """A run directory as it is on day 23: `python -m tests.benchmarks.day23 PATH [--records N]`.
 
 200,000 loss records, a checkpoint with its audit every 100 steps (sparse files of the real
-size), four pivots with their archives, restarts, a log. No trainer runs on it.
+size), a source of text for each arm (its tokens sparse, too), four pivots with their archives,
+restarts, a log. No trainer runs on it.
 
 Two things happened to it: at step 61,300 the loss rose by four and came back within a hundred
 steps; from step 120,000 on the score of its samples decays, from 75 to 37, while the loss looks
@@ -9,6 +10,7 @@ as before. In a run of another length they lie at the same shares of it.
 """
 
 import argparse
+import hashlib
 import math
 import os
 import random
@@ -24,13 +26,23 @@ from trainer.rundir.checkpoints.checkpoint import checkpoint_bytes, checkpoint_n
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.sources.documents import look_at_files
+from trainer.rundir.sources.prepared import TokenIndex, token_folder, write_index
 from trainer.rundir.state import ArmState, Save, State, write_state
 
 EVERY = 100
 CHECKPOINTS = 2000
 PIVOTS = 4
 STEP_SECONDS = 10.0
-ARMS = ("books", "stdlib-code", "stdlib-docs", "web", "wiki")
+TOKENS = {
+    "books": 5_200_000_000,
+    "stdlib-code": 31_000_000,
+    "stdlib-docs": 18_000_000,
+    "web": 42_000_000_000,
+    "wiki": 4_100_000_000,
+}
+"""Of each source."""
+ARMS = tuple(TOKENS)
 _WORDS = """
 the of and to in that is was he for it with as his on be at by had not are but from or have an
 they which one you were her all she there would their we him been has when who will more no if
@@ -51,7 +63,7 @@ HEALTHY, WORN = (26.0, 28.0, 14.0, 7.0), (8.0, 10.0, 13.0, 6.0)
 
 def make_run(path: Path, records: int = 200_000) -> RunDirectory:
     """Make it; takes about ten seconds for 200,000 records. The directory must be new."""
-    run, _ = ensure_run(path, preset="andrea-120m")
+    run, _ = ensure_run(path, preset="andrea-120m", sources=_write_texts(path))
     newest = time.time()
     started = newest - records * STEP_SECONDS
     with run.loss.open("wb") as file:
@@ -60,6 +72,7 @@ def make_run(path: Path, records: int = 200_000) -> RunDirectory:
             lead = b"\n" if step == 1 else b",\n"
             file.write(lead + orjson.dumps(loss_record(step, records, started)))
         file.write(b"\n]\n")
+    _write_tokens(run)
     _write_checkpoints(run, records, started)
     _write_state(run, records)
     run.log.write_text("".join(f"step {step:,}: loss 2.8\n" for step in range(1, 5000)))
@@ -113,6 +126,37 @@ def _spike(since: int) -> tuple[float, float]:
 def _steps_of_checkpoints(records: int) -> Iterator[int]:
     first = max(EVERY, records - (CHECKPOINTS - 1) * EVERY)
     yield from range(first, records + 1, EVERY)
+
+
+def _write_texts(path: Path) -> dict[str, str]:
+    """A file for each source beside the run; path by name."""
+    folder = path.with_name(f"{path.name}-text")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in TOKENS:
+        (folder / f"{name}.txt").write_text(f"The text of {name}.\n")
+    return {name: str(folder / f"{name}.txt") for name in TOKENS}
+
+
+def _write_tokens(run: RunDirectory) -> None:
+    for name, source in load_settings(run.settings).sources.items():
+        folder = token_folder(run.tokens, name)
+        folder.mkdir(parents=True)
+        held_out = TOKENS[name] // 100
+        index = TokenIndex(
+            stamp="",
+            tokenizer="0" * 64,
+            dtype="<u2",
+            fingerprint=hashlib.sha256(name.encode()).hexdigest(),
+            documents=TOKENS[name] // 800,
+            held_out_documents=TOKENS[name] // 80_000,
+            train_tokens=TOKENS[name] - held_out,
+            held_out_tokens=held_out,
+            text_bytes=TOKENS[name] * 4,
+        )
+        for file, tokens in zip(index.file_names, (index.train_tokens, held_out), strict=True):
+            (folder / file).touch()
+            os.truncate(folder / file, 2 * tokens)
+        write_index(folder, index, look_at_files(source, run.path))
 
 
 def _write_checkpoints(run: RunDirectory, records: int, started: float) -> None:
