@@ -99,6 +99,15 @@ def test_kept_run_of_an_older_version_goes_on_bit_for_bit(kept: str, tmp_path: P
 
 
 @each_kept
+def test_kept_run_that_lost_its_state_goes_on(kept: str, tmp_path: Path) -> None:
+    run, told = kept_run(kept, tmp_path), recorded(kept)
+    run.state.unlink()
+    assert train_here(run, until=16) is Exit.FINISHED
+    (record,) = [record for record in strict_json(run.loss) if record["step"] == 16]
+    assert record["loss"] == pytest.approx(told["losses"][-1]["loss"], rel=1e-5)
+
+
+@each_kept
 def test_kept_run_is_audited_on_the_rows_that_were_held_out_before(
     kept: str, tmp_path: Path
 ) -> None:

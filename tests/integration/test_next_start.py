@@ -97,7 +97,7 @@ def run(finished: Path, tmp_path: Path) -> RunDirectory:
     state = read_state(run.state)
     assert state is not None
     settings = {
-        n: str(v).replace(str(finished), str(folder)) if n.startswith("sources.") else v
+        n: v.replace(str(finished), str(folder)) if isinstance(v, str) else v
         for n, v in state.settings.items()
     }
     write_state(run.state, replace(state, settings=settings, doing="finished", exit_code=0))

@@ -30,6 +30,9 @@ _ALTERING = (
 )
 """Settings that every later step depends on, by the beginning of their names."""
 
+_OF_PREPARATION = "sources.", ".max_odd_share"
+"""Asked only while text is prepared: what was prepared stays as it is."""
+
 
 def state_left_behind(run: RunDirectory) -> State | None:
     """What the last start left; in a new phase what the pivot archived, but without its arms."""
@@ -78,7 +81,7 @@ def compare_settings(
         source = _whose_path(name)
         if source and name in before and name in now and is_same_text(source):
             told.append(f"the same text under another path: {text}")
-        elif name.startswith(_ALTERING):
+        elif _alters(name):
             altering[name] = text
         else:
             told.append(f"setting changed: {text}")
@@ -110,7 +113,7 @@ def digests_of(settings: Mapping[str, Any]) -> dict[str, str]:
     sections: dict[str, list[tuple[str, Any]]] = {}
     for name, value in sorted(settings.items()):
         is_text = name.startswith("sources.")
-        if name.startswith(_ALTERING) and (is_text or value != default_of(name, rules)):
+        if _alters(name) and (is_text or value != default_of(name, rules)):
             told = (name, None if is_text else value)
             sections.setdefault(name.partition(".")[0], []).append(told)
     return {
@@ -146,6 +149,12 @@ def compare_environment(before: Mapping[str, Any], now: Mapping[str, Any]) -> li
         for name, text in _differences(before, now)
         if name in both
     ]
+
+
+def _alters(name: str) -> bool:
+    beginning, end = _OF_PREPARATION
+    is_of_preparation = name.startswith(beginning) and name.endswith(end)
+    return name.startswith(_ALTERING) and not is_of_preparation
 
 
 def _told(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:

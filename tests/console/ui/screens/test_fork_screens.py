@@ -147,7 +147,7 @@ async def test_branches_are_asked_for_made_and_compared() -> None:
         await stage.pilot.press(*"seed=4", "enter", "enter", *"policy.books.cap=0.5", "enter")
         await stage.pilot.press("enter", "down", "enter")
         await confirm(stage)
-        assert "andrea-120m-113800-b" in stage.text()
+        await stage.until(lambda: "andrea-120m-113800-b" in stage.text(), "both branches")
         (asked,) = branching.asked
         assert (asked.step, asked.steps, asked.order) == (113_800, 200, Order.AT_ONCE)
         first, second = asked.branches
