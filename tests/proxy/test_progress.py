@@ -15,7 +15,7 @@ def test_result_and_error_of_the_work_come_through() -> None:
 
 
 def test_work_that_never_ends_is_given_up_and_known_to_be_left() -> None:
-    goes_on = threading.Event()
+    goes_on, before = threading.Event(), threading.enumerate()
 
     def check() -> None:
         raise InterruptedError
@@ -23,8 +23,7 @@ def test_work_that_never_ends_is_given_up_and_known_to_be_left() -> None:
     with pytest.raises(InterruptedError):
         interruptible(goes_on.wait, check)
     assert is_work_left()
+    (left,) = (thread for thread in threading.enumerate() if thread not in before)
     goes_on.set()
-    for thread in threading.enumerate():
-        if thread.daemon and thread is not threading.current_thread():
-            thread.join(10)
+    left.join(10)
     assert not is_work_left()
