@@ -13,6 +13,9 @@ from console.health.verdict import Reason
 _ALL = 0.9
 _NOT_ALL = 0.6
 """Shares of clipped steps: clipping nearly all is ill where it was fewer than this."""
+_LEARNS = 0.5
+"""Nats that the loss has fallen since: a young run's gradients grow while it learns fast."""
+_BINS = 5
 _SLOWER = Rule(kind="step time", effect=math.log(1.25), sigmas=6.0, may_fall=False)
 _CLIPPING = Rule(kind="clipping", effect=_ALL - _NOT_ALL, sigmas=6.0, may_fall=False)
 
@@ -32,7 +35,10 @@ def step_time(curves: RecordCurves) -> Reason | None:
 
 
 def clipping(curves: RecordCurves) -> Reason | None:
-    """Nearly all steps are clipped where not all were; a run that always clips is healthy."""
+    """Nearly all steps are clipped where not all were.
+
+    A run that always clips is healthy, and so is one whose loss has fallen by much since.
+    """
     shares = curves.clipped
     series = Judged(
         name="clipping",
@@ -43,7 +49,18 @@ def clipping(curves: RecordCurves) -> Reason | None:
         least_error=0.5 / shares.width**0.5,
     )
     found = risen(_CLIPPING, series, lambda past, now: f"clipped steps {past:.0%} → {now:.0%}")
-    return found if found and found.now > _ALL and found.past < _NOT_ALL else None
+    if found is None or found.now <= _ALL or found.past >= _NOT_ALL:
+        return None
+    return None if _fallen_since(curves, found.since_step) > _LEARNS else found
+
+
+def _fallen_since(curves: RecordCurves, step: int) -> float:
+    """Nats, by medians of a few bins."""
+    loss = curves.loss
+    if len(loss) <= _BINS:
+        return 0.0
+    at = min(int(np.searchsorted(loss.first, step)), len(loss) - _BINS)
+    return float(np.median(loss.value[at : at + _BINS]) - np.median(loss.value[-_BINS:]))
 
 
 def in_seconds(seconds: float) -> str:

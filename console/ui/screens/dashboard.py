@@ -118,6 +118,7 @@ class Dashboard(Screen[None]):
         return action != "zoom" or self.has_class("-wide", "-tall")
 
     def on_resize(self) -> None:
+        self.call_after_refresh(self._focus_again)
         self.refresh_bindings()
         self._show_ages()
         self._show_machine(self._machine)
@@ -127,6 +128,14 @@ class Dashboard(Screen[None]):
         for index, name in enumerate(PANES):
             self.query_one(f"#{name}").set_class(index == self.chosen, "-chosen")
         self.query_one(PaneTabs).show(self.chosen, self.size.width)
+        self._focus_chosen()
+
+    def _focus_again(self) -> None:
+        """After a terminal without room for panes: what is hidden loses the focus."""
+        if self.focused is None:
+            self._focus_chosen()
+
+    def _focus_chosen(self) -> None:
         self.query_one(f"#{PANES[self.chosen]}").focus()
 
     def watch_is_zoomed(self) -> None:
@@ -135,6 +144,7 @@ class Dashboard(Screen[None]):
     def action_choose(self, index: int) -> None:
         """Go to a pane, counted from 0."""
         self.chosen = index
+        self._focus_chosen()
 
     def action_walk(self, by: int) -> None:
         """Go to the next pane, in a circle."""

@@ -220,6 +220,17 @@ def test_gradients_that_are_all_clipped_where_few_were_are_ill() -> None:
     assert_first(found, "clipping", 5000)
 
 
+def test_young_run_that_comes_to_clip_all_while_it_learns_fast_is_healthy() -> None:
+    norm = run().grad_norm * (1 + after(400, 6))
+    loss = run().loss + 3.0 * np.exp(-STEP / 600)
+    young = STEP <= 1500
+    evidence = run(loss=loss, grad_norm=norm)
+    columns = ("step", "loss", "grad_norm", "ms", "tokens", "arm")
+    cut = {name: getattr(evidence, name)[young] for name in columns}
+    found = judge(replace(evidence, **cut))
+    assert "clipping" not in [reason.series for reason in found.reasons]
+
+
 def test_run_that_clips_from_its_start_is_healthy() -> None:
     assert judge(run(grad_norm=run().grad_norm * 8)).verdict == "healthy"
 

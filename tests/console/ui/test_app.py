@@ -576,3 +576,14 @@ async def test_the_header_keeps_state_and_step_on_the_smallest_terminal() -> Non
         assert "failed" in text
         assert "113,942" in text
         assert stage.app.screen.query_one(Header).size.height <= 5
+
+
+async def test_a_pane_has_the_focus_again_after_a_terminal_without_room_for_it() -> None:
+    async with Stage().opened(80, 24) as stage:
+        await stage.pilot.press("4")
+        await stage.resize(30, 8)
+        pane = stage.app.screen.query_one("#checkpoints")
+        await stage.until(lambda: not pane.is_on_screen, "no room for a pane")
+        stage.app.set_focus(None)  # as a real terminal's size comes to it, hidden for good
+        await stage.resize(80, 24)
+        await stage.until(lambda: stage.app.focused is pane, "the focus on the checkpoints")
