@@ -16,6 +16,7 @@ from console.pivot.plan import Plan
 from console.pivot.policy_draft import change_of, size_words
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import StartingPoint, WizardFiles
+from console.ui.input_guard import InputGuard
 from console.ui.keys import bindings_at
 from console.ui.screens.framed import FramedScreen
 from console.ui.screens.pivot.policy import Policy
@@ -57,6 +58,8 @@ class WizardScreen(FramedScreen):
         self._files = files
         self._monotonic = monotonic
         self._at = CHECKS
+        self._page_guard = InputGuard(monotonic)
+        """A second tap that comes when the next page stands already leads no further."""
         self._starting_point: StartingPoint | None = None
         self._glance: Glance | None = None
         self._is_busy = False
@@ -110,7 +113,7 @@ class WizardScreen(FramedScreen):
             return
         problem = self.step.problem()
         self.say(problem)
-        if problem:
+        if problem or not self._page_guard.lets_through():
             return
         if self._at == CHECKS:
             self._open(POLICY)
@@ -129,6 +132,7 @@ class WizardScreen(FramedScreen):
     def _open(self, at: int) -> None:
         """Show a step; before the review there is a moment of quiet, which ends any key storm."""
         self._at = at
+        self._page_guard.close()
         for index, selector in enumerate(_STEPS):
             self.query_one(selector).display = index == at
         self.say("")
