@@ -78,10 +78,10 @@ class Terminal:
             pytest.fail(f"{fact} did not come; on the screen:\n{screen}")
         return screen
 
-    def enter_until(self, session: str, fact: str) -> None:
-        """Enter again and again: each that comes in the quiet puts it off no longer than that."""
+    def press_until(self, session: str, key: str, fact: str) -> None:
+        """The key again and again: each that comes in the quiet puts it off no longer than that."""
         for _ in range(40):
-            self.press(session, "Enter")
+            self.press(session, key)
             if comes_true(lambda: fact in self.screen(session), 1.5, LOOK_PAUSE_SECONDS):
                 return
         pytest.fail(f"{fact} did not come; on the screen:\n{self.screen(session)}")

@@ -54,8 +54,8 @@ def to_review(terminal: Terminal, run: RunDirectory) -> None:
     terminal.wait_for("s", "▸ why")
     terminal.press("s", *"less-of-it", "C-Right")
     terminal.wait_for("s", "At the next boundary")
-    terminal.press("s", "Down", "n")
-    terminal.wait_for("s", "type the name, then Enter")
+    terminal.press("s", "Down")
+    terminal.press_until("s", "n", "type the name, then Enter")
 
 
 @pytest.mark.parametrize("size", [(160, 45), (80, 24)], ids=["large", "small"])
@@ -73,10 +73,10 @@ def test_pivot_from_the_wizard_to_the_first_step_of_the_new_phase(
     terminal.wait_for("s", "that came too quickly")
     assert run.settings.read_bytes() == before
     assert not run.pivot.exists(), "a paste confirms nothing"
-    terminal.enter_until("s", "✓ 1 requested")
+    terminal.press_until("s", "Enter", "✓ 1 requested")
     terminal.wait_for("s", "✓ 6 resumed in the new phase")
     terminal.wait_for("s", "the pivot is over")
-    terminal.enter_until("s", "● training")
+    terminal.press_until("s", "Enter", "● training")
     terminal.wait_for("s", "phase 2")
     journal = read_pivot(run.phase_archive(1) / "pivot.json")
     assert journal is not None
@@ -103,12 +103,11 @@ def test_console_killed_in_a_pivot_is_followed_by_one_that_offers_to_continue(
     terminal.wait_for("s", "takes signals")
     terminal.press("s", "n")
     terminal.wait_for("s", "▸ large")
-    terminal.press("s", "Right", *"0.5", "n")
-    terminal.wait_for("s", "At the next boundary")
-    terminal.press("s", "n")
-    terminal.wait_for("s", "type the name, then Enter")
+    terminal.press("s", "Right", *"0.5")
+    terminal.press_until("s", "n", "At the next boundary")
+    terminal.press_until("s", "n", "type the name, then Enter")
     terminal.press("s", "v", "3")
-    terminal.enter_until("s", "✓ 1 requested")
+    terminal.press_until("s", "Enter", "✓ 1 requested")
     terminal.wait_for("s", "waiting for the checkpoint of step 500,000")
     terminal.kill("s")
     terminal.console("s", run.path)

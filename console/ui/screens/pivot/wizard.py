@@ -29,6 +29,7 @@ from console.view.glance import Glance
 from trainer.rundir.outcomes import RunError
 from trainer.rundir.pivot.journal import Pivot
 
+_TOO_QUICK = "that came too quickly: press it once more"
 _STEPS = ("#pivot-preconditions", "#pivot-policy", "#pivot-when", "#pivot-review")
 
 
@@ -111,9 +112,9 @@ class WizardScreen(FramedScreen):
         """Go to the next step, if this one is in order; from the review only its field leads on."""
         if self._is_busy or self._at == REVIEW:
             return
-        problem = self.step.problem()
+        problem = self.step.problem() or ("" if self._page_guard.is_open else _TOO_QUICK)
         self.say(problem)
-        if problem or not self._page_guard.lets_through():
+        if problem:
             return
         if self._at == CHECKS:
             self._open(POLICY)
