@@ -22,7 +22,7 @@ _STATE_CELLS = 15
 
 
 class AlarmsScreen(ListedScreen[int]):
-    """Ends with the step at which what the chosen alarm warns of began, or it was raised; or none."""
+    """Ends with the step at which the chosen alarm's ill began, or it was raised; or none."""
 
     HEAD = right("raised", TIME_CELLS) + right("step", STEP_CELLS)
 
