@@ -76,11 +76,9 @@ def test_a_history_made_anew_is_looked_at_anew() -> None:
 def test_a_long_history_is_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = told()
     monkeypatch.setattr(spike_book, "_BLOCKS_A_LOOK", 2)
-    book, n_looks = SpikeBook(), 1
-    book.look(series_of(N), ())
-    assert book.has_more
-    while book.has_more:
+    book, has_more = SpikeBook(), []
+    for _ in range(5):
         book.look(series_of(N), ())
-        n_looks += 1
-    assert n_looks > 3
+        has_more.append(book.has_more)
+    assert has_more == [True, True, True, False, False]
     assert book.events == at_once
