@@ -273,7 +273,7 @@ def _away_lines(away: str, width: int) -> list[Content]:
 
 def _note_line(view: RunView, width: int) -> Content:
     notes = " · ".join(foreign(note) for note in view.notes)
-    return Content.assemble(("✓ ", GOOD), (notes, DIM)).truncate(width, ellipsis=True)
+    return Content.assemble(("note ", ""), (notes, DIM)).truncate(width, ellipsis=True)
 
 
 def _labelled(label: str, value: str, style: str = "") -> Content:
