@@ -21,6 +21,7 @@ from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
+from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.environment import Environment, TokenizerError, lost_tokenizer
 from trainer.rundir.layout import RunDirectory
@@ -72,6 +73,7 @@ class Feed:
             arm=arm,
             rows_given=self._given[arm],
             rows=self._settings.rows,
+            by_number=RULES[self._settings.rules].orders_by_number,
         )
         require_known(arm, rows, vocab_size=self._settings.model.vocab_size)
         return Pull(arm=arm, rows=rows)
