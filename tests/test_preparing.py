@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,17 +18,27 @@ from trainer.rundir.outcomes import Exit
 from trainer.rundir.state import read_state
 
 
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """`main` installs its own."""
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 def files_of(run: RunDirectory) -> dict[str, bytes]:
     kept = [run.tokenizer, *sorted(run.tokens.rglob("*"))]
     return {path.name: path.read_bytes() for path in kept if path.is_file()}
 
 
 def test_prepare_leaves_what_a_start_takes_as_it_is(tmp_path: Path) -> None:
-    run = make_tiny_run(tmp_path / "a", total_steps=2)
+    run = make_tiny_run(tmp_path / "a", total_steps=8)
     assert main(["prepare", str(run.path)]) == Exit.FINISHED
     assert not run.loss.exists()
     prepared = files_of(run)
-    assert train_here(run) is Exit.FINISHED
+    assert train_here(run, until=1) is Exit.FINISHED
     assert files_of(run) == prepared
 
 

@@ -19,6 +19,7 @@ from tests.console.conftest import Start
 from tests.console.fixed_run import fixed_machine
 from tests.console.judged_run import BEGAN, FALLS_FROM, write_healthy, write_ill
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.preparing import Preparing
 from trainer.rundir.sources.prepared import TokenIndex
 from trainer.rundir.state import ENDED, Replay, State
 
