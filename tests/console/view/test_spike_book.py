@@ -1,8 +1,10 @@
 """A spike that came back is told with its beginning and its end, however the run was read."""
 
 import numpy as np
+import pytest
 
 from console.chart.series import Series, SeriesView
+from console.view import spike_book
 from console.view.run_view import Event, Mark, MarkKind
 from console.view.spike_book import SpikeBook
 
@@ -69,3 +71,16 @@ def test_a_history_made_anew_is_looked_at_anew() -> None:
     book.look(series_of(N), ())
     assert book.look(series_of(1000), ())
     assert book.events == ()
+
+
+def test_a_long_history_is_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = told()
+    monkeypatch.setattr(spike_book, "_BLOCKS_A_LOOK", 2)
+    book, n_looks = SpikeBook(), 1
+    book.look(series_of(N), ())
+    assert book.has_more
+    while book.has_more:
+        book.look(series_of(N), ())
+        n_looks += 1
+    assert n_looks > 3
+    assert book.events == at_once
