@@ -195,8 +195,8 @@ def _missing_tokenizer(run: RunDirectory, settings: Settings, known: Environment
     """Raise `SettingsError` for another tokenizer; one that is gone may be made again."""
     if not run.tokenizer.exists():
         if settings.tokenizer.path:
-            _, vocabulary = read_own_tokenizer(settings.tokenizer, run.path)
-            vocabulary.require_rows(settings.model.vocab_size)
+            rows = settings.model.vocab_size
+            read_own_tokenizer(settings.tokenizer, run.path, vocab_size=rows)
         if not known.tokenizer:
             return []
         again = "the next start makes it again, if the sources still give the same"

@@ -37,8 +37,12 @@ class Vocabulary:
             )
 
 
-def read_own_tokenizer(settings: TokenizerSettings, base: Path) -> tuple[bytes, Vocabulary]:
+def read_own_tokenizer(
+    settings: TokenizerSettings, base: Path, *, vocab_size: int | None = None
+) -> tuple[bytes, Vocabulary]:
     """The bytes of the file that `tokenizer.path` names, relative to `base`, and its token ids.
+
+    `vocab_size`: the rows of the model, where that is known; they have to be enough.
 
     Raises `TokenizerError` that names file, setting and what to do.
     """
@@ -55,7 +59,10 @@ def read_own_tokenizer(settings: TokenizerSettings, base: Path) -> tuple[bytes, 
             f"tokenizer.path: {shown(path)}: cannot be read ({reason}); {_HOW}"
         ) from error
     try:
-        return data, vocabulary_of(data, settings.separator)
+        vocabulary = vocabulary_of(data, settings.separator)
+        if vocab_size is not None:
+            vocabulary.require_rows(vocab_size)
+        return data, vocabulary
     except TokenizerError as error:
         raise TokenizerError(f"tokenizer.path: {shown(path)}: {error}") from error
 
