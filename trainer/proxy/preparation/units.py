@@ -2,10 +2,12 @@
 
 import io
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from trainer.proxy.preparation.meter import Reached
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.names import shown
 from trainer.rundir.sources.content import Content, Kind, opened
@@ -30,6 +32,8 @@ class Lines:
     begin: int
     end: int
     field: str
+    reached: Reached
+    """Of the source, with this unit."""
 
     @property
     def size(self) -> int:
@@ -61,6 +65,7 @@ class Documents:
 
     texts: tuple[str, ...]
     size: int
+    reached: Reached
     place: str = ""
 
     def read(self, left_out: LeftOut) -> Iterator[str]:
@@ -93,11 +98,12 @@ def units_of(
         for path, content in files:
             if _is_by_reference(path, content):
                 yield from gathered.rest()
-                yield from _pieces(path, source.field)
-                continue
-            for text in read_file_documents(path, content, source.field, rules, left_out):
-                check()
-                yield from gathered.add(text)
+                yield from _pieces(path, source.field, gathered.reached)
+            else:
+                for text in read_file_documents(path, content, source.field, rules, left_out):
+                    check()
+                    yield from gathered.add(text)
+            gathered.end_file(path)
     yield from gathered.rest()
 
 
@@ -106,10 +112,12 @@ def _is_by_reference(path: Path, content: Content) -> bool:
     return is_plain and path.stat().st_size > _SMALL_FILE_BYTES
 
 
-def _pieces(path: Path, field: str) -> Iterator[Lines]:
+def _pieces(path: Path, field: str, before: Reached) -> Iterator[Lines]:
     size = path.stat().st_size
     for begin in range(0, size, UNIT_BYTES):
-        yield Lines(path, begin, min(begin + UNIT_BYTES, size), field)
+        end = min(begin + UNIT_BYTES, size)
+        reached = Reached(before.files + (end == size), before.bytes + end)
+        yield Lines(path, begin, end, field, reached)
 
 
 class _Gathered:
@@ -118,6 +126,12 @@ class _Gathered:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._size = 0
+        self.reached = Reached()
+        """Files that are read to their ends."""
+
+    def end_file(self, path: Path) -> None:
+        with suppress(OSError):  # gone since: the look at all files after it tells
+            self.reached = Reached(self.reached.files + 1, self.reached.bytes + path.stat().st_size)
 
     def add(self, text: str) -> Iterator[Documents]:
         if text.strip():
@@ -128,5 +142,5 @@ class _Gathered:
 
     def rest(self) -> Iterator[Documents]:
         if self._texts:
-            yield Documents(tuple(self._texts), self._size)
+            yield Documents(tuple(self._texts), self._size, self.reached)
         self._texts, self._size = [], 0
