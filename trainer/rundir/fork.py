@@ -147,9 +147,15 @@ def set_settings(text: str, values: Mapping[str, str]) -> str:
 
 
 def anchor_sources(text: str, base: Path) -> str:
-    """`run.toml` with relative paths of sources, which a run takes from itself, made absolute."""
+    """`run.toml` with relative paths of sources, which a run takes from itself, made absolute.
+
+    That of its tokenizer, too.
+    """
     document = tomlkit.parse(text)
     sources: Any = document.get("sources", {})
+    tokenizer: Any = document.get("tokenizer", {})
+    if own := str(tokenizer.get("path", "")):
+        tokenizer["path"] = str(base.absolute() / Path(own).expanduser())
     for name in list(sources):
         path = str(sources[name]["path"])
         if not path.startswith(PYTHON):
