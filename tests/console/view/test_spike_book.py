@@ -77,7 +77,7 @@ def test_a_long_history_is_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -
     at_once = told()
     monkeypatch.setattr(spike_book, "_BLOCKS_A_LOOK", 2)
     book = SpikeBook()
-    had_more = []
+    had_more: list[bool] = []
     while not had_more or had_more[-1]:
         book.look(series_of(N), ())
         had_more.append(book.has_more)
