@@ -186,7 +186,7 @@ def prepare(run: RunDirectory, before: State | None, reporter: Reporter, signals
             )
         return prepare_run(run, settings, before=before, reporter=reporter, signals=signals)
     except StopRequested:
-        reporter.now(reason=_STOPPED_PREPARING, preparing=None)
+        reporter.now(reason=_STOPPED_PREPARING)
         return signals.stop_exit or Exit.TERMINATED
 
 
@@ -253,6 +253,13 @@ def _train(
 
 def _end(reporter: Reporter, code: Exit, reason: str, *, is_said: bool = True) -> None:
     doing = _END.get(code, "failed")
-    reporter.now(doing=doing, detail="", takes_signals=False, exit_code=int(code), reason=reason)
+    reporter.now(
+        doing=doing,
+        detail="",
+        preparing=None,
+        takes_signals=False,
+        exit_code=int(code),
+        reason=reason,
+    )
     if is_said:
         reporter.say(f"{doing}: {after_word(doing, reason)}")

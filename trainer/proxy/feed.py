@@ -233,6 +233,7 @@ def _open_tokenizer(
             progress=progress,
             rules=text_rules(settings),
             wanted=wanted,
+            settings=settings.tokenizer,
         )
     except SourceError as error:
         if not is_lost:
@@ -257,7 +258,8 @@ def _require_its_text(
             check=partial(progress, 0.0, f"reading {name}"),
             is_checked=False,
         )
-        if phase > 1 or not known or not fingerprint_of(documents).startswith(known):
+        is_own = bool(settings.tokenizer.path)
+        if is_own or phase > 1 or not known or not fingerprint_of(documents).startswith(known):
             raise TokenizerError(
                 f"{lost_tokenizer(run.tokenizer)} (nothing tells that it would be the same)"
             )
