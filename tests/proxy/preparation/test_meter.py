@@ -6,7 +6,7 @@ from trainer.proxy.preparation.meter import Meter, Reached
 def test_speed_and_time_left_are_of_what_this_start_has_done() -> None:
     clock = [0.0]
     meter = Meter(lambda: clock[0])
-    assert meter.preparing is None
+    assert Meter().preparing is None
     meter.expect("a", Reached(4, 1_000))
     meter.expect("b", Reached(1, 500))
     meter.begin("a", Reached(4, 1_000), Reached(1, 400))
