@@ -233,7 +233,8 @@ def _console_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         type=_source,
-        help="text that a new run trains on: files, *.jsonl, or python:docs; may be repeated",
+        help="what a new run trains on: files, *.jsonl, tokens:*.bin (made by nanoGPT, llm.c or"
+        " Megatron), or python:docs; may be repeated",
     )
     parser.add_argument(
         "--tokenizer",
