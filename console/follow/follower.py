@@ -152,7 +152,7 @@ class Follower:
         memory = state.memory if state is not None and facts.is_state_current else None
         peak = memory.peak_bytes or None if memory is not None else None
         self._tenant = Tenant(presence=presence, told_peak_bytes=peak, room=view.room)
-        self._is_look_due = not (self._is_complete and view.is_judged)
+        self._is_look_due = not (self._is_complete and view.is_judged) or self._events.has_more
         return self._last
 
     def look_at_machine(self) -> Machine:

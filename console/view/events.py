@@ -92,6 +92,11 @@ class EventBook:
         self._joined_from = joined_from
         return self.events
 
+    @property
+    def has_more(self) -> bool:
+        """Whether some of a long history was not looked at yet."""
+        return self._spikes.has_more
+
     def _untold(self, marks: Sequence[Mark]) -> list[Mark]:
         """Without the starts that the log tells better."""
         starts = (event.text for event in self._told if event.kind is EventKind.START)

@@ -23,6 +23,8 @@ class SpikeBook:
         self._step_before: int | None = None
         """Of the record before that: in a history made anew it is another's."""
         self.events: tuple[Event, ...] = ()
+        self.has_more = False
+        """Whether there are blocks that the last look had no time for."""
 
     def look(self, series: SeriesView, marks: tuple[Mark, ...]) -> bool:
         """Whether there is an event more."""
@@ -32,11 +34,13 @@ class SpikeBook:
         edges = [
             int(np.searchsorted(series.step, mark.step)) for mark in marks if mark.kind in _MOVES
         ]
+        self.has_more = True
         for _ in range(_BLOCKS_A_LOOK):
             start = max((edge for edge in edges if edge <= self._next), default=0)
             stop = min((edge for edge in edges if edge > self._next), default=len(series))
             is_whole = stop < len(series) or stop - self._next >= BLOCK
             if self._next >= stop or not is_whole or not self._look_at_block(series, start, stop):
+                self.has_more = False
                 break
         if self._next > _FIRST:
             self._step_before = int(series.step[self._next - 1])

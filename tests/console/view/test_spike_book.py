@@ -1,8 +1,10 @@
 """A spike that came back is told with its beginning and its end, however the run was read."""
 
 import numpy as np
+import pytest
 
 from console.chart.series import Series, SeriesView
+from console.view import spike_book
 from console.view.run_view import Event, Mark, MarkKind
 from console.view.spike_book import SpikeBook
 
@@ -69,3 +71,15 @@ def test_a_history_made_anew_is_looked_at_anew() -> None:
     book.look(series_of(N), ())
     assert book.look(series_of(1000), ())
     assert book.events == ()
+
+
+def test_a_long_history_is_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = told()
+    monkeypatch.setattr(spike_book, "_BLOCKS_A_LOOK", 2)
+    book = SpikeBook()
+    had_more: list[bool] = []
+    while not had_more or had_more[-1]:
+        book.look(series_of(N), ())
+        had_more.append(book.has_more)
+    assert len(had_more) > 3
+    assert book.events == at_once

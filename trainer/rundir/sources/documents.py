@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from trainer.rundir.sources.content import Content, content_of
 from trainer.rundir.sources.file_documents import read_file_documents
 from trainer.rundir.sources.folders import files_of_folder
 from trainer.rundir.sources.left_out import LeftOut
-from trainer.rundir.sources.matching import Matched, Walk, match_files, never
+from trainer.rundir.sources.matching import Matched, Walk, found_at, match_files, never
 from trainer.rundir.sources.stdlib_text import READERS, stdlib_documents
 from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS, TextRules
 
@@ -116,18 +117,27 @@ def look_at_files(
     matched = find_files(source, base, check)
     facts, stamped = [], []
     is_relative = not _expanded(source).is_absolute()
-    for path in matched.files:
+    here = f"{base}".rstrip("/") + "/"
+    here_named = with_names(here)
+    for file in matched.found:
         check()
-        try:
-            found = path.stat()
-        except OSError as error:
-            raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
-        name = str(path.relative_to(base)) if is_relative else str(path)
+        found = file.facts or _looked_at(file.path)
+        inside = file.path.removeprefix(here)
+        is_here = len(inside) < len(file.path)
+        name = inside if is_relative else file.path
         facts.append(FileFacts(name=name, size=found.st_size, mtime_ns=found.st_mtime_ns))
-        stamped.append((with_names(str(path)), found.st_size, found.st_mtime_ns))
+        named = here_named + inside if is_here else file.path
+        stamped.append((named, found.st_size, found.st_mtime_ns))
     return SourceFiles(
         stamp=_stamp(source, repr(stamped)), files=tuple(facts), unreadable=matched.unreadable
     )
+
+
+def _looked_at(path: str) -> os.stat_result:
+    try:
+        return Path(path).stat()
+    except OSError as error:
+        raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
 
 
 def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = never) -> Matched:
@@ -143,13 +153,13 @@ def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = n
     except OSError as error:
         raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
     if is_file:
-        return Matched(files=(path,))
+        return Matched(found=(found_at(path),))
     if is_folder and source.holds_tokens:
         raise SourceError(f"{shown(path)}: is a folder; name its files of tokens: …/*.bin")
     if is_folder:
         return files_of_folder(path, base, check)
     matched = match_files(base, str(relative), check)
-    if not matched.files:
+    if not matched.found:
         unread = "".join(f"; the folder {shown(f)} can't be read" for f in matched.unreadable[:3])
         raise SourceError(f"{shown(path)}: no such file; check the path or the glob{unread}")
     return matched
