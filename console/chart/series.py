@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -64,6 +65,12 @@ class SeriesView:
         """The index of a step's record, `None` if there is none. O(log n)."""
         index = int(np.searchsorted(self.step, step))
         return index if index < len(self) and self.step[index] == step else None
+
+    def time_of(self, step: int) -> float | None:
+        """Wall clock of a step's record, seconds; `None` if there is none, or it tells no time."""
+        at = self.at(step)
+        t = math.nan if at is None else float(self.t[at])
+        return t if math.isfinite(t) else None
 
     def at_times(self, t: Sequence[float]) -> list[int]:
         """For each wall-clock time the index of the first record at or after it, of the last one

@@ -95,15 +95,13 @@ def _above_before(losses: Losses, begin: int, stop: int) -> Values:
     were too few, above all.
     """
     past = slice(max(0, begin - BLOCK), begin)
-    loss_before, arm_before = losses.loss[past], losses.arm[past]
-    loss_before, arm_before = (
-        loss_before[np.isfinite(loss_before)],
-        arm_before[np.isfinite(loss_before)],
-    )
-    above = losses.loss[begin:stop] - median(loss_before)
-    for code in np.unique(losses.arm[begin:stop]):
+    is_told = np.isfinite(losses.loss[past])
+    loss_before, arm_before = losses.loss[past][is_told], losses.arm[past][is_told]
+    loss, arm = losses.loss[begin:stop], losses.arm[begin:stop]
+    above = loss - median(loss_before)
+    for code in np.unique(arm):
         known = loss_before[arm_before == code]
         if len(known) >= _FEWEST:
-            is_of_arm = losses.arm[begin:stop] == code
-            above[is_of_arm] = losses.loss[begin:stop][is_of_arm] - median(known)
+            is_of_arm = arm == code
+            above[is_of_arm] = loss[is_of_arm] - median(known)
     return np.nan_to_num(above, nan=0.0)

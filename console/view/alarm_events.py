@@ -1,6 +1,5 @@
 """What only a console warned of, as events: ills of the health, the disk, what is overdue; pure."""
 
-import math
 from collections.abc import Iterator, Sequence
 
 from console.chart.series import SeriesView
@@ -29,7 +28,7 @@ def _topic(text: str) -> str:
 def _of_alarm(alarm: Alarm, series: SeriesView) -> Iterator[Event]:
     """An ill of the health stands where it began, though it was found later."""
     kind = EventKind.ALARM if alarm.since_step is None else EventKind.HEALTH
-    t = alarm.raised if alarm.since_step is None else _time_at(alarm.since_step, series)
+    t = alarm.raised if alarm.since_step is None else series.time_of(alarm.since_step)
     yield Event(
         t=alarm.raised if t is None else t,
         step=alarm.place,
@@ -39,9 +38,3 @@ def _of_alarm(alarm: Alarm, series: SeriesView) -> Iterator[Event]:
     )
     if alarm.over is not None:
         yield Event(t=alarm.over, step=alarm.over_step, kind=kind, text=f"over: {alarm.text}")
-
-
-def _time_at(step: int, series: SeriesView) -> float | None:
-    at = series.at(step)
-    t = math.nan if at is None else float(series.t[at])
-    return t if math.isfinite(t) else None

@@ -180,8 +180,7 @@ def mark_events(marks: Sequence[Mark], series: SeriesView) -> Iterator[Event]:
     """What the history tells; the time is that of the marked step's record."""
     for mark in marks:
         kind, severity = _OF_MARK[mark.kind]
-        at = series.at(mark.step)
-        t = None if at is None or np.isnan(series.t[at]) else float(series.t[at])
+        t = series.time_of(mark.step)
         yield Event(t=t, step=mark.step, kind=kind, text=mark.label or kind, severity=severity)
 
 

@@ -11,7 +11,7 @@ from console import formatting
 from console.chart.series import SeriesView
 from console.health.evidence import Evidence, Values, first_steps
 from console.health.judge import Judge
-from console.health.verdict import NOT_JUDGED, Health, Reason
+from console.health.verdict import NOT_JUDGED, Health
 from console.view.run_view import Audit, Mark, MarkKind
 from trainer.rundir.config.settings import Settings
 
@@ -70,7 +70,9 @@ class HealthBook:
             return
         self._judged_from, self._judged_at = told, now
         health = self._judge.judge(self._evidence(series, audits, settings, marks))
-        dated = tuple(replace(each, since_t=_time_of(each, series)) for each in health.reasons)
+        dated = tuple(
+            replace(each, since_t=series.time_of(each.since_step)) for each in health.reasons
+        )
         self.health = replace(health, reasons=dated)
         self._raise_alarms(series)
 
@@ -134,9 +136,3 @@ def _columns(audits: Sequence[Audit]) -> Evidence:
 def _known(numbers: Sequence[float | None]) -> Values:
     """With NaN for what is unknown."""
     return np.array(numbers, np.float64)
-
-
-def _time_of(reason: Reason, series: SeriesView) -> float | None:
-    at = series.at(reason.since_step)
-    t = math.nan if at is None else float(series.t[at])
-    return t if math.isfinite(t) else None

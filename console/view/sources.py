@@ -120,17 +120,22 @@ def sources_at(facts: SourceFacts, step: int | None) -> tuple[SourceRow, ...]:
 
 
 def often_seen(facts: SourceFacts) -> str:
-    """`seen more than 4 times: stdlib-docs 1,177×, wiki 5.17×`, the most seen first; empty where
-    none is: seeing a row again and again teaches less and less.
-    """
+    """Of the sources as they are now, `often_seen_words`, without working out all of their rows."""
     moment, context = _Moment(facts, None), facts.counts.context
-    found = {}
+    passes = {}
     for name, size in facts.sizes.items():
         rows, given = size.train_rows(context) if context else 0, moment.given_row(name).rows
-        if rows and given is not None and given / rows > MANY_PASSES:
-            found[name] = given / rows
-    most_first = sorted(found.items(), key=lambda seen: -seen[1])
-    told = ", ".join(f"{name} {formatting.times(passes)}" for name, passes in most_first)
+        passes[name] = given / rows if rows and given is not None else None
+    return often_seen_words(passes)
+
+
+def often_seen_words(passes: Mapping[str, float | None]) -> str:
+    """`seen more than 4 times: stdlib-docs 1,177×, wiki 5.17×`, the most seen first; empty where
+    none is: seeing a row again and again teaches less and less. The names are foreign text.
+    """
+    often = {name: times for name, times in passes.items() if (times or 0.0) > MANY_PASSES}
+    most_first = sorted(often.items(), key=lambda seen: -(seen[1] or 0.0))
+    told = ", ".join(f"{name} {formatting.times(times)}" for name, times in most_first)
     return f"seen more than {MANY_PASSES:.0f} times: {told}" if told else ""
 
 

@@ -71,17 +71,14 @@ def _events(found: PastSpike, series: SeriesView, start: int) -> list[Event]:
     """Its beginning and its end."""
     height = f"{formatting.number(found.usual, 2)} → {formatting.number(found.top, 2)}"
     n_steps = formatting.count(found.end - found.begin, "step")
-    begin = _event(series, start + found.begin, f"loss shot up {height}, back after {n_steps}")
-    return [begin, _event(series, start + found.end, "over: loss is back")]
+    text = f"loss shot up {height}, back after {n_steps}"
+    return [
+        _event(series, start + found.begin, text, Severity.ATTENTION),
+        _event(series, start + found.end, "over: loss is back", Severity.OK),
+    ]
 
 
-def _event(series: SeriesView, at: int, text: str) -> Event:
-    t = float(series.t[at])
-    is_over = text.startswith("over")
-    return Event(
-        t=t if np.isfinite(t) else None,
-        step=int(series.step[at]),
-        kind=EventKind.SPIKE,
-        text=text,
-        severity=Severity.OK if is_over else Severity.ATTENTION,
-    )
+def _event(series: SeriesView, at: int, text: str, severity: Severity) -> Event:
+    step = int(series.step[at])
+    t = series.time_of(step)
+    return Event(t=t, step=step, kind=EventKind.SPIKE, text=text, severity=severity)

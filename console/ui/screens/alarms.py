@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-import numpy as np
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
@@ -82,8 +81,8 @@ class AlarmsScreen(ListedScreen[int]):
     def _since(self, alarm: Alarm) -> str:
         """How long ago what it warns of began, which may be long before it was found."""
         glance, step = self.glance, alarm.since_step
-        at = None if glance is None or step is None else glance.series.at(step)
-        if glance is None or at is None or np.isnan(t := float(glance.series.t[at])):
+        t = None if glance is None or step is None else glance.series.time_of(step)
+        if t is None:
             return ""
         return f" ({formatting.age(self.clock() - t)} ago)"
 

@@ -22,7 +22,7 @@ from console.ui.widgets.text import (
     right,
 )
 from console.view.run_view import ArmRow
-from console.view.sources import MANY_PASSES, SHARE_PARTS, SourceRow
+from console.view.sources import SHARE_PARTS, SourceRow, often_seen_words
 from trainer.rundir.state import ArmState, Zombie
 
 _LEAST_NAME, _DATA_NAME, _USUAL_NAME = 10, 14, 26
@@ -224,10 +224,7 @@ def _sparkline(shares: Sequence[float], cells: int) -> Content:
 
 def _note_lines(sources: Sequence[SourceRow], width: int) -> list[Content]:
     """Sources that are seen too often for it to teach much."""
-    often = [row for row in sources if (row.passes or 0.0) > MANY_PASSES]
-    often.sort(key=lambda row: -(row.passes or 0.0))
-    told = ", ".join(f"{foreign(row.name)} {formatting.times(row.passes)}" for row in often)
-    words = f"seen more than {MANY_PASSES:.0f} times: {told}" if often else ""
+    words = foreign(often_seen_words({row.name: row.passes for row in sources}))
     return Content.styled(words, "bold").wrap(max(width, 1)) if words else []
 
 
