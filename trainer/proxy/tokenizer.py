@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -27,7 +26,12 @@ from trainer.rundir.outcomes import TokenizerError
 from trainer.rundir.reading import TOKENIZER_BYTES, read_file
 from trainer.rundir.sources.documents import naming, read_documents
 from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS, TextRules
-from trainer.rundir.vocabulary import Vocabulary, read_own_tokenizer, vocabulary_of
+from trainer.rundir.vocabulary import (
+    Vocabulary,
+    naming_tokenizer,
+    read_own_tokenizer,
+    vocabulary_of,
+)
 
 LEARNED_SEPARATOR = 0
 """The separator's id where the tokenizer was learned from the sources."""
@@ -88,19 +92,11 @@ def load_tokenizer(
             doesn't have the separator: as token 0, where it was learned.
     """
     data = read_file(path, at_most=TOKENIZER_BYTES)
-    with _naming(shown(path)):
+    with naming_tokenizer(shown(path)):
         tokenizer = _tokenizer_of(data, vocab_size, settings)
     if not settings.path and tokenizer.separator != LEARNED_SEPARATOR:
         raise TokenizerError(f"{path}: token {LEARNED_SEPARATOR} must be {SEPARATOR}")
     return tokenizer
-
-
-@contextmanager
-def _naming(what: str) -> Iterator[None]:
-    try:
-        yield
-    except TokenizerError as error:
-        raise TokenizerError(f"{what}: {error}") from error
 
 
 def _tokenizer_of(data: bytes, vocab_size: int, settings: TokenizerSettings) -> TextTokenizer:
@@ -143,7 +139,7 @@ def make_tokenizer(
     if not path.exists():
         if settings.path:
             data, _ = read_own_tokenizer(settings, base)
-            with _naming(f"tokenizer.path: {shown(base / settings.path)}"):
+            with naming_tokenizer(f"tokenizer.path: {shown(base / settings.path)}"):
                 _tokenizer_of(data, vocab_size, settings)
         else:
             data = _train(sources, base, vocab_size, progress, rules).encode()

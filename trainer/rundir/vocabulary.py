@@ -1,6 +1,7 @@
 """What a `tokenizer.json` (Hugging Face format) says of its token ids, without the library."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,15 @@ class Vocabulary:
             )
 
 
+@contextmanager
+def naming_tokenizer(what: str) -> Iterator[None]:
+    """Say of which file a `TokenizerError` is."""
+    try:
+        yield
+    except TokenizerError as error:
+        raise TokenizerError(f"{what}: {error}") from error
+
+
 def read_own_tokenizer(
     settings: TokenizerSettings, base: Path, *, vocab_size: int | None = None
 ) -> tuple[bytes, Vocabulary]:
@@ -59,24 +69,22 @@ def read_own_tokenizer(
         raise TokenizerError(
             f"tokenizer.path: {shown(path)}: cannot be read ({reason}); {_HOW}"
         ) from error
-    try:
+    with naming_tokenizer(f"tokenizer.path: {shown(path)}"):
         vocabulary = vocabulary_of(data, settings.separator)
         if vocab_size is not None:
             vocabulary.require_rows(vocab_size)
-        return data, vocabulary
-    except TokenizerError as error:
-        raise TokenizerError(f"tokenizer.path: {shown(path)}: {error}") from error
+    return data, vocabulary
 
 
 def vocabulary_of_run(run: Path, separator: str) -> Vocabulary:
     """That of the run's frozen `tokenizer.json`; raises `TokenizerError`."""
     path = RunDirectory(run).tokenizer
     try:
-        return vocabulary_of(read_file(path, at_most=TOKENIZER_BYTES), separator)
+        data = read_file(path, at_most=TOKENIZER_BYTES)
     except OSError as error:
         raise TokenizerError(f"{shown(path)}: cannot be read ({error.strerror})") from error
-    except TokenizerError as error:
-        raise TokenizerError(f"{shown(path)}: {error}") from error
+    with naming_tokenizer(shown(path)):
+        return vocabulary_of(data, separator)
 
 
 def vocabulary_of(data: bytes, separator: str) -> Vocabulary:
