@@ -171,19 +171,24 @@ def test_giving_up_after_units_ends_in_the_same_bytes(
     assert bytes_of(tmp_path / "broken") == bytes_of(tmp_path / "straight")
 
 
-@pytest.mark.parametrize("file", ["train", "held_out", "digests", "journal"])
-@pytest.mark.parametrize("torn", ["longer", "shorter"])
-def test_torn_parts_end_in_the_same_bytes(
-    tmp_path: Path, prepared: Prepare, file: str, torn: str
-) -> None:
-    prepared("straight")
+def stop_half_way(prepared: Prepare, to: str) -> None:
+    """As an operator does who waits no longer."""
 
     def give_up(fraction: float, what: str) -> None:
         if what.startswith("encoding") and fraction > 0.5:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        prepared("broken", progress=give_up)
+        prepared(to, progress=give_up)
+
+
+@pytest.mark.parametrize("file", ["train", "held_out", "digests", "journal"])
+@pytest.mark.parametrize("torn", ["longer", "shorter"])
+def test_torn_parts_end_in_the_same_bytes(
+    tmp_path: Path, prepared: Prepare, file: str, torn: str
+) -> None:
+    prepared("straight")
+    stop_half_way(prepared, "broken")
     path = tmp_path / "broken" / f"preparing.{file}.partial"
     size = path.stat().st_size
     if torn == "longer":
@@ -198,13 +203,7 @@ def test_parts_that_a_copy_by_hard_links_has_too_are_not_written_to(
     tmp_path: Path, prepared: Prepare
 ) -> None:
     prepared("straight")
-
-    def give_up(fraction: float, what: str) -> None:
-        if what.startswith("encoding") and fraction > 0.5:
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        prepared("broken", progress=give_up)
+    stop_half_way(prepared, "broken")
     shutil.copytree(tmp_path / "broken", tmp_path / "copy", copy_function=os.link)
     before = bytes_of(tmp_path / "copy")
     prepared("broken")
@@ -244,12 +243,7 @@ def test_preparation_killed_at_a_sync_ends_in_the_same_bytes(
 def test_parts_of_another_text_are_not_gone_on_with(
     tmp_path: Path, text: Path, prepared: Prepare
 ) -> None:
-    def give_up(fraction: float, what: str) -> None:
-        if what.startswith("encoding") and fraction > 0.5:
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        prepared("broken", progress=give_up)
+    stop_half_way(prepared, "broken")
     (text / "b.jsonl").write_bytes(orjson.dumps({"text": "another"}))
     prepared("straight")
     prepared("broken")
