@@ -4,6 +4,7 @@ import errno
 import hashlib
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -193,6 +194,26 @@ def test_torn_parts_end_in_the_same_bytes(
         os.truncate(path, max(size - 7, 0))
     prepared("broken")
     assert bytes_of(tmp_path / "broken") == bytes_of(tmp_path / "straight")
+
+
+def test_parts_that_a_copy_by_hard_links_has_too_are_not_written_to(
+    tmp_path: Path, prepared: Prepare
+) -> None:
+    prepared("straight")
+
+    def give_up(fraction: float, what: str) -> None:
+        if what.startswith("encoding") and fraction > 0.5:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        prepared("broken", progress=give_up)
+    shutil.copytree(tmp_path / "broken", tmp_path / "copy", copy_function=os.link)
+    before = bytes_of(tmp_path / "copy")
+    prepared("broken")
+    assert bytes_of(tmp_path / "copy") == before
+    prepared("copy")
+    for name in ("broken", "copy"):
+        assert bytes_of(tmp_path / name) == bytes_of(tmp_path / "straight")
 
 
 def _prepare_and_die(call: Callable[[], object], after: int) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.config.settings import TOKENS, SourceSettings
 from trainer.rundir.directory import with_names
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError
@@ -70,11 +70,12 @@ def read_documents(
         raise SourceError(f"{source.path}: there is no text in it")
 
 
-def fingerprint_of(documents: Iterable[str]) -> str:
+def fingerprint_of(documents: Iterable[str] | Iterable[bytes]) -> str:
     """sha256 of the documents' sha256s, in order: the identity of a source's text."""
     whole = hashlib.sha256()
     for document in documents:
-        whole.update(hashlib.sha256(document.encode()).digest())
+        data = document.encode() if isinstance(document, str) else document
+        whole.update(hashlib.sha256(data).digest())
     return whole.hexdigest()
 
 
@@ -153,6 +154,8 @@ def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = n
         raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
     if is_file:
         return Matched(found=(found_at(path),))
+    if is_folder and source.holds_tokens:
+        raise SourceError(f"{shown(path)}: is a folder; name its files of tokens: …/*.bin")
     if is_folder:
         return files_of_folder(path, base, check)
     matched = match_files(base, str(relative), check)
@@ -160,6 +163,14 @@ def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = n
         unread = "".join(f"; the folder {shown(f)} can't be read" for f in matched.unreadable[:3])
         raise SourceError(f"{shown(path)}: no such file; check the path or the glob{unread}")
     return matched
+
+
+def anchored_path(path: str, base: Path) -> str:
+    """A source's path that means the same from everywhere; relative ones are taken from `base`."""
+    if path.startswith(PYTHON):
+        return path
+    kind = TOKENS if path.startswith(TOKENS) else ""
+    return f"{kind}{base.absolute() / Path(path.removeprefix(kind)).expanduser()}"
 
 
 def has_files(source: SourceSettings, base: Path, check: Callable[[], None] = never) -> bool:
@@ -180,7 +191,7 @@ def _expanded(source: SourceSettings) -> Path:
     if "\0" in source.path:
         raise SourceError(f"{shown(source.path)}: holds a NUL, as no path can")
     try:
-        return Path(source.path).expanduser()
+        return Path(source.path.removeprefix(TOKENS)).expanduser()
     except RuntimeError as error:
         raise SourceError(f"{shown(source.path)}: there is no such user") from error
 
