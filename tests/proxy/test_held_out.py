@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rundir.sources.test_pieces import prose
-from trainer.proxy.held_out import MOST_HELD_OUT_SHARE, Survey, digest_of, survey
+from trainer.proxy.held_out import MOST_HELD_OUT_SHARE, Survey, digest_of, hashed, survey
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.outcomes import SourceError
 from trainer.rundir.sources.text_rules import text_rules
@@ -153,3 +153,17 @@ def test_size_of_a_piece_is_about_the_text_of_a_row_and_nothing_by_rules_1() -> 
     settings = parse_settings("rules = 2")
     assert text_rules(settings).piece_characters == 4 * settings.model.context
     assert text_rules(replace(settings, rules=1)).piece_characters == 0
+
+
+def test_a_huge_document_can_be_given_up_at_any_of_its_pieces() -> None:
+    pieces = len(hashed(prose(1, 2_000), 64))
+    asked: list[None] = []
+
+    def give_up() -> None:
+        asked.append(None)
+        if len(asked) == pieces // 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        survey([prose(1, 2_000)], piece_characters=64, check=give_up)
+    assert len(asked) == pieces // 2 > 10

@@ -27,12 +27,12 @@ def telling(
     def progress(fraction: float, what: str) -> None:
         nonlocal said_at
         signals.stop_if_asked()
-        preparing = meter.preparing
 
         def words() -> str:
+            preparing = meter.preparing
             return preparing.words if preparing else f"{what}: {fraction:.0%}"
 
-        reporter.soon(lambda: {"detail": words(), "preparing": preparing})
+        reporter.soon(lambda: {"detail": words(), "preparing": meter.preparing})
         if monotonic() - said_at >= _LINE_SECONDS:
             said_at = monotonic()
             reporter.say(words())

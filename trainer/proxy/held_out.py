@@ -6,12 +6,13 @@ that are made again are the same.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
 
 from trainer.rundir.outcomes import SourceError
+from trainer.rundir.sources.matching import never
 from trainer.rundir.sources.pieces import pieces_of
 
 HELD_OUT_SHARE = 0.01
@@ -35,12 +36,18 @@ def digest_of(document: str) -> bytes:
     return hashlib.sha256(document.encode()).digest()
 
 
-def hashed(document: str, piece_characters: int) -> Hashed:
-    """The document by pieces of about that size, or (0) whole."""
+def hashed(document: str, piece_characters: int, check: Callable[[], None] = never) -> Hashed:
+    """The document by pieces of about that size, or (0) whole.
+
+    `check` is called for each piece, of which a document may have a hundred thousand.
+    """
     if not piece_characters:
         return [(digest_of(document), document)]
-    # blank lines about a piece don't count
-    return [(digest_of(p.strip()), p) for p in pieces_of(document, piece_characters)]
+    pieces: Hashed = []
+    for piece in pieces_of(document, piece_characters):
+        check()
+        pieces.append((digest_of(piece.strip()), piece))  # blank lines about it don't count
+    return pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +94,18 @@ class Survey:
     piece_characters: int = 0
     """About the size of what is held out at a time; 0: whole documents."""
 
-    def segments(self, document: str) -> Iterator[tuple[bool, str]]:
-        """As `Sides.segments`."""
+    def segments(
+        self, document: str, check: Callable[[], None] = never
+    ) -> Iterator[tuple[bool, str]]:
+        """As `Sides.segments`; `check` as in `hashed`."""
         sides = Sides(self.bound, self.piece_characters > 0)
-        return sides.segments(hashed(document, self.piece_characters))
+        return sides.segments(hashed(document, self.piece_characters, check))
 
 
-def survey(documents: Iterable[str], *, piece_characters: int = 0) -> Survey:
-    """Read a source once and settle what is held out.
+def survey(
+    documents: Iterable[str], *, piece_characters: int = 0, check: Callable[[], None] = never
+) -> Survey:
+    """Read a source once and settle what is held out; `check` as in `hashed`.
 
     By pieces: those whose hash is in the lowest 1 %, wherever they stand. Where that is more than
     5 % of the source's text, those with the smallest hashes that are not; the others are left out
@@ -113,7 +124,7 @@ def survey(documents: Iterable[str], *, piece_characters: int = 0) -> Survey:
         whole.update(digest_of(document))
         n_documents += 1
         text_bytes += len(document.encode())
-        count.add(hashed(document, piece_characters))
+        count.add(hashed(document, piece_characters, check))
     if not n_documents:
         raise SourceError("there is no text in it")
     held_out_documents, bound = count.settle(n_documents, text_bytes)

@@ -162,14 +162,10 @@ def _train(
     samples = []
     for name, source in sources.items():
         with naming(name):
-            read = partial(
-                read_documents,
-                source,
-                base,
-                rules=rules,
-                check=partial(progress, 0.0, f"reading {name}"),
-            )
-            samples.append(_Sample(read, survey(read(), piece_characters=rules.piece_characters)))
+            check = partial(progress, 0.0, f"reading {name}")
+            read = partial(read_documents, source, base, rules=rules, check=check)
+            surveyed = survey(read(), piece_characters=rules.piece_characters, check=check)
+            samples.append(_Sample(read, surveyed, check))
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -192,6 +188,7 @@ def _train(
 class _Sample:
     documents: Callable[[], Iterator[str]]
     survey: Survey
+    check: Callable[[], None]
 
     @property
     def bytes(self) -> int:
@@ -200,7 +197,8 @@ class _Sample:
     def read(self) -> Iterator[str]:
         """Pieces of training text, picked by hash so that they are spread evenly."""
         share = SAMPLE_BYTES / self.survey.text_bytes
-        for is_held_out, text in chain.from_iterable(map(self.survey.segments, self.documents())):
+        documents = (self.survey.segments(text, self.check) for text in self.documents())
+        for is_held_out, text in chain.from_iterable(documents):
             if is_held_out:
                 continue
             digest = digest_of(text).hex()

@@ -1,5 +1,6 @@
 """The same bytes by any number of processes and after any kill; nothing half-made is kept."""
 
+import errno
 import hashlib
 import multiprocessing
 import os
@@ -8,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import orjson
 import pyarrow as pa
@@ -21,7 +23,7 @@ from trainer.proxy.preparation.prepare import Preparation
 from trainer.proxy.progress import Progress, ignore
 from trainer.proxy.tokenizer import TextTokenizer
 from trainer.rundir.config.settings import SourceSettings
-from trainer.rundir.outcomes import SourceError
+from trainer.rundir.outcomes import SaveError, SourceError
 from trainer.rundir.sources.documents import fingerprint_of, read_documents
 from trainer.rundir.sources.left_out import LeftOut
 from trainer.rundir.sources.matching import never
@@ -268,6 +270,41 @@ def test_a_worker_that_is_killed_is_told_and_what_is_done_stays(
     assert not multiprocessing.active_children(), "the other worker was left"
     prepared("broken", n_workers=2)
     assert bytes_of(tmp_path / "broken") == bytes_of(tmp_path / "straight")
+
+
+def test_tokens_that_will_not_fit_are_refused_at_the_first_unit(
+    tmp_path: Path, prepared: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as full:
+        full.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=1, f_frsize=4096))
+        with pytest.raises(SaveError, match="bytes more, and 4,096 are free: make room"):
+            prepared("to")
+    journal = (tmp_path / "to" / "preparing.journal.partial").read_bytes()
+    assert journal.count(b"\n") == 2
+    assert prepared("to") == prepared("straight")
+    assert bytes_of(tmp_path / "to") == bytes_of(tmp_path / "straight")
+
+
+def test_a_full_disk_on_the_way_costs_the_unit_under_way(
+    tmp_path: Path, prepared: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    fdatasync = os.fdatasync
+
+    def full(fd: int) -> None:
+        synced.append(fd)
+        if len(synced) == 15:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fdatasync(fd)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", full)
+        with pytest.raises(OSError, match="No space left"):
+            prepared("to")
+    journal = (tmp_path / "to" / "preparing.journal.partial").read_bytes()
+    assert journal.count(b"\n") == 1 + (15 - 2) // 4
+    assert prepared("to") == prepared("straight")
+    assert bytes_of(tmp_path / "to") == bytes_of(tmp_path / "straight")
 
 
 def test_text_that_is_not_the_wanted_one_leaves_nothing(tmp_path: Path, prepared: Prepare) -> None:

@@ -111,7 +111,7 @@ class _Made:
                 continue
             self.digests.append(digest_of(document))
             self.text_bytes += len(document.encode())
-            parts = hashed(document, self.encoder.piece_characters)
+            parts = hashed(document, self.encoder.piece_characters, check)
             self.count.add(parts)
             yield from self.encoder.sides.segments(parts)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections import Counter
 from dataclasses import asdict, astuple, dataclass, field, replace
 from itertools import islice
@@ -18,7 +19,7 @@ from trainer.proxy.progress import Progress
 from trainer.proxy.tokenizer import TextTokenizer
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.names import shown
-from trainer.rundir.outcomes import SourceError
+from trainer.rundir.outcomes import SaveError, SourceError
 from trainer.rundir.sources.documents import SourceFiles, look_at_files
 from trainer.rundir.sources.left_out import LeftOut, Odd
 from trainer.rundir.sources.prepared import TokenIndex
@@ -58,6 +59,7 @@ class Preparation:
 
         Raises:
             SourceError: no text, not the text that is wanted, or other text each time.
+            SaveError: the tokens won't fit on the disk.
             OSError: it can't be written.
         """
         for _ in range(_TRIES):
@@ -121,15 +123,31 @@ class Preparation:
             is_checked=self.is_checked,
         )
         rest = islice(units, len(parts.units), None)
+        is_room_known = False
         for unit, encoded in encode_units(encoder, rest, self._workers(total), tell):
             told = _told(unit, encoded)
             parts.append(encoded, told)
             known.add(told)
             meter.reach(self.name, known.reached)
             tell()
+            if not is_room_known and known.reached.bytes:
+                self._require_room(parts, known.reached.bytes, whole.bytes)
+                is_room_known = True
         meter.reach(self.name, whole)
         self._check_done()
         return known
+
+    def _require_room(self, parts: Parts, done_bytes: int, all_bytes: int) -> None:
+        """Raise `SaveError` at the first unit, and not after hours, where the rest won't fit."""
+        disk = os.statvfs(self.folder)
+        free = disk.f_bavail * disk.f_frsize
+        needed = sum(parts.sizes.values()) * (all_bytes - done_bytes) // done_bytes
+        if needed > free:
+            raise SaveError(
+                f"{shown(self.folder)}: the tokens of {self.source.path} will take about"
+                f" {needed:,} bytes more, and {free:,} are free: make room, or have tokens/ be a"
+                " link to a folder on another disk, then start again; what is prepared stays"
+            )
 
     def _workers(self, total_bytes: int) -> int:
         is_worth_it = total_bytes >= _WORTH_PROCESSES_BYTES
