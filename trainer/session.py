@@ -197,7 +197,7 @@ def _open_engine(settings: Settings, newest: Checkpoint | None) -> Engine:
     engine = Engine(settings)
     if newest:
         engine.resume(newest)
-        if not engine.parameters.are_finite:
+        if not engine.are_finite():
             raise HistoryError(
                 f"{newest.path}: holds values that are not finite; move the file away to resume"
                 " from the checkpoint before it (andrea-console verify checks them all)"
