@@ -61,6 +61,8 @@ def _run(argv: Sequence[str] | None, signals: Signals) -> int:
     arguments = _parse(argv)
     run = RunDirectory(arguments.run)
     try:
+        if not arguments.prepares and where_am_i(os.environ).follows:
+            return _follow(signals)
         _find_run(run, arguments.preset)
         with Hold(run) as hold:
             return _live(hold, signals, arguments.until, prepares=arguments.prepares)

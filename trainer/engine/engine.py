@@ -56,7 +56,7 @@ class Engine:
         """Called before each update changes weights, m and v."""
         self.before_token: Callable[[], None] = lambda: None
         """Called before each token of a sample; may raise to give it up."""
-        self.placement: Placement = place(settings.train)
+        self.placement: Placement = place(settings.train, self.ranks.local)
         self._settings = settings
         self._rules = RULES[settings.rules]
         self._device = self.placement.device

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from time import perf_counter
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -49,12 +49,16 @@ class Ranks:
 
     rank: int = 0
     size: int = 1
+    local: int | None = None
+    """Number of the device that is this rank's, among those of its machine; None: any."""
     crew: Crew | None = None
     """None: this process is alone."""
     slices: list[slice] = field(default_factory=list)
     """Whose parameters are which, once their number is known."""
     waited_ms: float = 0.0
     """In the exchanges of the last step: least for whom the others wait."""
+    is_waiting: bool = False
+    """Whether it waits for others at this moment."""
     is_in_step: bool = False
     """Whether an order is being done, so that the others can't hear another one."""
 
@@ -178,35 +182,48 @@ class Ranks:
         """A copy between ranks; raises `RankError` where one of them is gone."""
         import torch.distributed as dist  # noqa: PLC0415
 
-        began = perf_counter()
+        began, self.is_waiting = perf_counter(), True
         try:
             yield dist
         except RuntimeError as error:
             assert self.crew is not None
             raise self.crew.blame(error) from error
         finally:
+            self.is_waiting = False
             self.waited_ms += (perf_counter() - began) * 1000
 
 
 def slices_of(n_params: int, size: int) -> list[slice]:
-    """As even as whole units allow; what is left over is the last one's, and a slice may be empty."""
+    """As even as whole units allow, the last one's with what is left over; one may be empty."""
     units = n_params // SLICE_UNIT
     starts = [units * rank // size * SLICE_UNIT for rank in range(size)]
     return [slice(start, end) for start, end in zip(starts, [*starts[1:], n_params], strict=True)]
 
 
-def join(rank: int, size: int, crew: Crew, store: tuple[str, int], seconds: float) -> Ranks:
+def meeting_at(host: str, port: int, seconds: float, *, leads: bool) -> Any:
+    """torch's store by which the ranks find each other; who leads listens at a free port for 0."""
+    import torch.distributed as dist  # noqa: PLC0415
+
+    return dist.TCPStore(
+        host, port, is_master=leads, wait_for_workers=False, timeout=timedelta(seconds=seconds)
+    )
+
+
+def join(rank: int, size: int, crew: Crew, store: Any, seconds: float) -> Ranks:
     """Connect this process to the others, all of which are there; raises `RankError`.
 
-    `store`: host and port, where rank 0 listens for it. A copy that takes over `seconds` fails.
+    A copy that takes over `seconds` fails.
     """
     import torch.distributed as dist  # noqa: PLC0415
 
-    timeout = timedelta(seconds=seconds)
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     try:
-        meeting = dist.TCPStore(*store, is_master=False, timeout=timeout)
-        dist.init_process_group(backend, store=meeting, rank=rank, world_size=size, timeout=timeout)
+        dist.init_process_group(
+            "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo",
+            store=store,
+            rank=rank,
+            world_size=size,
+            timeout=timedelta(seconds=seconds),
+        )
     except RuntimeError as error:
         raise crew.blame(error) from error
     return Ranks(rank=rank, size=size, crew=crew)

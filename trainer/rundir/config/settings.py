@@ -102,7 +102,7 @@ class TrainSettings:
     """Equal parts of a step, each the work of one rank: their gradients are added up in this order,
     whoever has them. 0: each micro-batch is one."""
     ranks: int = 1
-    """Processes that train together, a GPU each; no bit depends on how many. 0: one for each GPU."""
+    """Processes that train together, a GPU each; no bit depends on them. 0: one for each GPU."""
     rank_timeout_seconds: float = 120.0
     """All end where one of them is not heard of for so long."""
     device: str = "auto"
