@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from trainer.proxy.held_out import Sides, digest_of, hashed, new_count
-from trainer.proxy.preparation.units import Unit
+from trainer.proxy.preparation.documents import records_of
+from trainer.proxy.preparation.units import Unit, read_unit
 from trainer.proxy.progress import interruptible
 from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
 from trainer.rundir.sources.left_out import LeftOut
@@ -22,10 +23,10 @@ _BATCH_CHARACTERS = 1_000_000
 class Encoded:
     """A unit as tokens, and what it adds to what is known of its source."""
 
-    digests: bytes
-    """The documents' sha256s, in order."""
     train: bytes
     held_out: bytes
+    documents: bytes
+    """A `RECORD` of each, as if there were nothing before the unit."""
     text_bytes: int
     counted: dict[str, Any]
     """Of what is held out, for `merge`."""
@@ -45,18 +46,18 @@ class Encoder:
         """Raises `SourceError`, and what `check` raises to give up."""
         made = _Made(self)
         left_out = LeftOut(1.0)  # the share is the whole source's
-        segments = made.segments(unit.read(left_out), check)
+        segments = made.segments(read_unit(unit, left_out), check)
         for batch in _batches(segments):
-            texts = [text for _, text in batch]
+            texts = [text for _, _, text in batch]
             ids = interruptible(partial(self.tokenizer.encode, texts), check)
-            for (is_held_out, _), of_text in zip(batch, ids, strict=True):
+            for (document, is_held_out, _), of_text in zip(batch, ids, strict=True):
                 data = np.array([*of_text, SEPARATOR_ID], self.dtype).tobytes()
-                (made.held_out if is_held_out else made.train).append(data)
+                made.add(document, data, is_held_out=is_held_out)
         return Encoded(
-            digests=b"".join(made.digests),
             train=b"".join(made.train),
             held_out=b"".join(made.held_out),
-            text_bytes=made.text_bytes,
+            documents=made.records(),
+            text_bytes=sum(made.text_bytes),
             counted=made.count.told(),
             left_out=left_out,
         )
@@ -65,36 +66,58 @@ class Encoder:
 @dataclass(slots=True)
 class _Made:
     encoder: Encoder
-    digests: list[bytes] = field(default_factory=list)
     train: list[bytes] = field(default_factory=list)
     held_out: list[bytes] = field(default_factory=list)
-    text_bytes: int = 0
+    # of each document
+    digests: list[bytes] = field(default_factory=list)
+    text_bytes: list[int] = field(default_factory=list)
+    origins: list[int] = field(default_factory=list)
+    train_bytes: list[int] = field(default_factory=list)
+    held_out_bytes: list[int] = field(default_factory=list)
     count: Any = None
 
     def __post_init__(self) -> None:
         self.count = new_count(self.encoder.piece_characters)
 
     def segments(
-        self, documents: Iterable[str], check: Callable[[], None]
-    ) -> Iterator[tuple[bool, str]]:
-        """Whether held out, and the text; what is counted on the way."""
-        for document in documents:
+        self, documents: Iterable[tuple[int, str]], check: Callable[[], None]
+    ) -> Iterator[tuple[int, bool, str]]:
+        """Number of the document, whether held out, and the text; what is counted on the way."""
+        for origin, document in documents:
             check()
             if not document.strip():
                 continue
+            number = len(self.digests)
             self.digests.append(digest_of(document))
-            self.text_bytes += len(document.encode())
+            self.text_bytes.append(len(document.encode()))
+            self.origins.append(origin)
+            self.train_bytes.append(0)
+            self.held_out_bytes.append(0)
             parts = hashed(document, self.encoder.piece_characters)
             self.count.add(parts)
-            yield from self.encoder.sides.segments(parts)
+            for is_held_out, text in self.encoder.sides.segments(parts):
+                yield number, is_held_out, text
+
+    def add(self, document: int, data: bytes, *, is_held_out: bool) -> None:
+        """Tokens of a document."""
+        (self.held_out if is_held_out else self.train).append(data)
+        (self.held_out_bytes if is_held_out else self.train_bytes)[document] += len(data)
+
+    def records(self) -> bytes:
+        """Of the documents."""
+        return records_of(
+            self.digests, self.text_bytes, self.origins, self.train_bytes, self.held_out_bytes
+        )
 
 
-def _batches(segments: Iterable[tuple[bool, str]]) -> Iterator[list[tuple[bool, str]]]:
-    batch: list[tuple[bool, str]] = []
+def _batches(
+    segments: Iterable[tuple[int, bool, str]],
+) -> Iterator[list[tuple[int, bool, str]]]:
+    batch: list[tuple[int, bool, str]] = []
     characters = 0
     for segment in segments:
         batch.append(segment)
-        characters += len(segment[1])
+        characters += len(segment[2])
         if characters >= _BATCH_CHARACTERS:
             yield batch
             batch, characters = [], 0

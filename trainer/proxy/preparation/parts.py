@@ -1,6 +1,5 @@
 """What a preparation has on disk: files that grow by units, and a journal of whole ones."""
 
-import hashlib
 import json
 import os
 from contextlib import ExitStack, suppress
@@ -8,12 +7,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from trainer.proxy.preparation.documents import (
+    RECORD,
+    fingerprint_of_records,
+    moved,
+    origins_of,
+    read_records,
+)
 from trainer.proxy.preparation.encoding import Encoded
 from trainer.rundir.atomic import sync_directory
 from trainer.rundir.reading import has_other_names
 
-_FILES = ("train", "held_out", "digests")
-_DIGEST_BYTES = 32
+_FILES = ("train", "held_out", "documents")
 
 
 class Parts:
@@ -58,13 +63,18 @@ class Parts:
     ) -> None:
         self._stack.close()
 
-    def append(self, encoded: Encoded, told: dict[str, Any]) -> None:
-        """Make a unit durable; `told` is what is to be known of it after a kill."""
-        data = {
-            "train": encoded.train,
-            "held_out": encoded.held_out,
-            "digests": encoded.digests,
-        }
+    def append(self, encoded: Encoded, told: dict[str, Any], rows_before: int) -> None:
+        """Make a unit durable; `told` is what is to be known of it after a kill.
+
+        `rows_before`: of its file, in the units before it.
+        """
+        documents = moved(
+            encoded.documents,
+            train=self.sizes["train"],
+            held_out=self.sizes["held_out"],
+            rows=rows_before,
+        )
+        data = {"train": encoded.train, "held_out": encoded.held_out, "documents": documents}
         for name, file in self._files.items():
             file.write(data[name])
             file.flush()
@@ -75,15 +85,21 @@ class Parts:
     @property
     def documents(self) -> int:
         """How many there are."""
-        return self.sizes["digests"] // _DIGEST_BYTES
+        return self.sizes["documents"] // RECORD.itemsize
 
     def fingerprint(self) -> str:
         """sha256 of the documents' sha256s, in order."""
-        with self._paths["digests"].open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return fingerprint_of_records(read_records(self._paths["documents"]))
 
-    def finish(self, train: str, held_out: str) -> None:
-        """Give the tokens their names; the rest goes."""
+    def finish(self, train: str, held_out: str, origins: str, item_bytes: int) -> None:
+        """Give the tokens their names, and keep where they come from; the rest goes."""
+        kept = self._folder / "preparing.origins.partial"
+        with kept.open("wb") as file:
+            for records in read_records(self._paths["documents"]):
+                file.write(origins_of(records, item_bytes))
+            file.flush()
+            os.fdatasync(file.fileno())
+        kept.replace(self._folder / origins)
         self._paths["train"].replace(self._folder / train)
         self._paths["held_out"].replace(self._folder / held_out)
         self.drop()

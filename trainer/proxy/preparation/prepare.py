@@ -31,7 +31,7 @@ _WORTH_PROCESSES_BYTES = 4 * UNIT_BYTES
 """Of text: for less, starting them takes longer than the work."""
 
 
-_JOURNAL = 2
+_JOURNAL = 3
 """Of what is told of a unit; what another version was about to prepare is begun anew."""
 
 
@@ -123,7 +123,7 @@ class Preparation:
         rest = islice(units, len(parts.units), None)
         for unit, encoded in encode_units(encoder, rest, self._workers(total), tell):
             told = _told(unit, encoded)
-            parts.append(encoded, told)
+            parts.append(encoded, told, known.rows[unit.place] if unit.place else 0)
             known.add(told)
             meter.reach(self.name, known.reached)
             tell()
@@ -157,7 +157,7 @@ class Preparation:
             text_bytes=known.text_bytes,
             left_out=known.left_out.words,
         )
-        parts.finish(*index.file_names)
+        parts.finish(*index.file_names, index.origins_name, item_bytes)
         return index
 
     def _key(self, files: SourceFiles, sides: Sides) -> str:

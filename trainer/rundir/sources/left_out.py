@@ -40,7 +40,7 @@ class LeftOut:
     named_files: list[str] = field(default_factory=list)
     """The first of them: which, and what they are."""
     rows: int = 0
-    """Lines, elements or rows that were gone through, blank ones too."""
+    """Lines, elements or rows that were gone through, blank ones too: of one file, or a piece."""
 
     def add_record(self, where: str, number: int, why: str) -> None:
         """One record without a text; raises `SourceError` where they are most of them."""

@@ -65,6 +65,11 @@ class TokenIndex:
         key = f"{self.tokenizer[:16]}-{digits}-{self.dtype[1:]}"
         return f"{key}.train.bin", f"{key}.held_out.bin"
 
+    @property
+    def origins_name(self) -> str:
+        """Where each document comes from; an earlier version kept no such file."""
+        return self.file_names[0].replace(".train.", ".origins.")
+
     def train_rows(self, context: int) -> int:
         """Rows that batches are drawn from."""
         return rows_in(self.train_tokens, context)
@@ -91,6 +96,17 @@ class Drift:
     def is_same(self) -> bool:
         """Whether they hold the text that was prepared."""
         return not self.altered and not self.added
+
+
+def origins_path(folder: Path, index: TokenIndex) -> Path:
+    """The file that tells where the documents come from."""
+    return folder / index.origins_name
+
+
+def file_name(folder: Path, index: TokenIndex, number: int) -> str:
+    """Name of a source's file by its number in their order; empty where there is none."""
+    files = _read_files(_files_path(folder, index)) or ()
+    return files[number].name if number < len(files) else ""
 
 
 def rows_in(tokens: int, context: int) -> int:
