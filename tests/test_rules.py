@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from torch.optim.adamw import adamw
 
 from tests.tiny import Crashed, ask_stop, crash, make_tiny_run, strict_json, timeless, train_here
+from trainer.proxy import batches
 from trainer.proxy.held_out import MOST_HELD_OUT_SHARE
 from trainer.proxy.tokenizer import load_tokenizer
 from trainer.proxy.tokens import TokenArray
@@ -196,6 +197,19 @@ def test_text_held_out_of_one_source_is_trained_on_in_none(tmp_path: Path) -> No
     for name in text:
         train, held = tokens_of(run, name)
         assert len(held) <= MOST_HELD_OUT_SHARE * (len(train) + len(held)) + 1
+
+
+@pytest.mark.parametrize(("rules", "is_other"), [(3, False), (4, True)])
+def test_many_rows_are_ordered_by_number_from_rules_4_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: int, is_other: bool
+) -> None:
+    few = make_tiny_run(tmp_path / "few" / "run", rules=rules)
+    many = make_tiny_run(tmp_path / "many" / "run", rules=rules)
+    train_here(few, until=2)
+    monkeypatch.setattr(batches, "_MANY_ROWS", 2)
+    train_here(many, until=2)
+    same = timeless(strict_json(few.loss)) == timeless(strict_json(many.loss))
+    assert same is not is_other
 
 
 def test_source_that_a_pivot_adds_moves_no_text_of_the_others(tmp_path: Path) -> None:

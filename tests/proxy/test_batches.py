@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from trainer.proxy.batches import (
     count_rows,
     draw_rows,
+    next_rows,
     require_known,
     require_rows,
     rows_given,
@@ -21,13 +22,21 @@ TOKENS = np.arange(101, dtype=np.uint16)  # 25 rows; row i starts with 4·i
 
 def _draw(given_before: int, rows: int, *, seed: int = 1, arm: str = "a") -> list[int]:
     batch = draw_rows(
-        TOKENS, context=CONTEXT, seed=seed, arm=arm, rows_given=given_before, rows=rows
+        TOKENS,
+        context=CONTEXT,
+        seed=seed,
+        arm=arm,
+        rows_given=given_before,
+        rows=rows,
+        by_number=True,
     )
     return [int(start) // CONTEXT for start in batch[:, 0]]
 
 
 def test_batch_has_the_context_and_one_target_of_each_row() -> None:
-    batch = draw_rows(TOKENS, context=CONTEXT, seed=1, arm="a", rows_given=0, rows=3)
+    batch = draw_rows(
+        TOKENS, context=CONTEXT, seed=1, arm="a", rows_given=0, rows=3, by_number=True
+    )
     assert batch.shape == (3, CONTEXT + 1)
     assert batch.dtype == np.int64
     for row in batch:
@@ -68,11 +77,43 @@ def test_order_is_the_same_in_every_release() -> None:
     assert _draw(0, 8) == [6, 10, 21, 0, 16, 20, 23, 4]
 
 
+def _numbers(n_rows: int, given_before: int, rows: int, *, by_number: bool = True) -> list[int]:
+    found = next_rows(
+        n_rows, seed=1, arm="a", rows_given=given_before, rows=rows, by_number=by_number
+    )
+    return [int(number) for number in found]
+
+
+def test_order_of_many_rows_is_the_same_in_every_release() -> None:
+    many = 1 << 20
+    assert _numbers(many, 0, 4) == [24326, 752261, 752249, 89964]
+    assert _numbers(many, many - 2, 4) == [754619, 62798, 1009762, 931827]
+    assert _numbers(many, 0, 4, by_number=False) == [147564, 934950, 691758, 252231]
+
+
+def test_few_rows_keep_the_order_that_they_had_before_the_rules_of_many() -> None:
+    few = (1 << 20) - 1
+    assert (
+        _numbers(few, 0, 4)
+        == _numbers(few, 0, 4, by_number=False)
+        == [1000028, 574141, 778185, 515313]
+    )
+
+
+def test_no_row_of_many_comes_twice_before_all_have_been_seen() -> None:
+    many = 1 << 20
+    stream = np.array(_numbers(many, 0, 2 * many))
+    for start in (0, many):
+        assert np.array_equal(np.sort(stream[start : start + many]), np.arange(many))
+
+
 def test_source_that_fills_no_row_is_an_error_with_the_numbers() -> None:
     with pytest.raises(SourceError, match=r"sources\.tiny: 4 training tokens .*context = 4 tokens"):
         require_rows("tiny", TOKENS[:4], context=CONTEXT)
     with pytest.raises(SourceError, match=r"sources\.tiny"):
-        draw_rows(TOKENS[:4], context=CONTEXT, seed=1, arm="tiny", rows_given=0, rows=1)
+        draw_rows(
+            TOKENS[:4], context=CONTEXT, seed=1, arm="tiny", rows_given=0, rows=1, by_number=True
+        )
 
 
 def test_rows_given_are_counted_over_all_phases_of_the_history() -> None:

@@ -15,7 +15,7 @@ from trainer.proxy import tokens
 from trainer.proxy.held_out import digest_of, survey
 from trainer.proxy.preparation import units
 from trainer.proxy.progress import Progress, ignore
-from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer, make_tokenizer
+from trainer.proxy.tokenizer import LEARNED_SEPARATOR, TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenizedSource, tokenize_source
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
@@ -74,7 +74,7 @@ def encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _documents(tokenizer: TextTokenizer, tokens: np.ndarray) -> list[str]:
-    ends = np.flatnonzero(tokens == SEPARATOR_ID) + 1
+    ends = np.flatnonzero(tokens == LEARNED_SEPARATOR) + 1
     assert ends[-1] == len(tokens)
     return [tokenizer.decode(part.tolist()) for part in np.split(tokens, ends)[:-1]]
 
@@ -310,7 +310,9 @@ def test_file_that_grows_while_it_is_encoded_is_read_again(load: Load, text: Pat
     source = load(progress=_meddling([lambda: _one_more(text)]))
     assert source.documents == 41
     assert source.fingerprint == survey([*DOCUMENTS, "one more"]).fingerprint
-    assert (source.train == SEPARATOR_ID).sum() + (source.held_out == SEPARATOR_ID).sum() == 41
+    assert (source.train == LEARNED_SEPARATOR).sum() + (
+        source.held_out == LEARNED_SEPARATOR
+    ).sum() == 41
     assert load().drift.is_same
 
 
@@ -320,7 +322,9 @@ def test_file_that_grew_only_between_two_readings_leaves_no_trace(load: Load, te
     meddling = _meddling([lambda: _one_more(text), lambda: text.write_bytes(data)])
     source = load(progress=meddling)
     assert source.fingerprint == survey(DOCUMENTS).fingerprint
-    assert (source.train == SEPARATOR_ID).sum() + (source.held_out == SEPARATOR_ID).sum() == 40
+    assert (source.train == LEARNED_SEPARATOR).sum() + (
+        source.held_out == LEARNED_SEPARATOR
+    ).sum() == 40
 
 
 def test_file_that_never_stands_still_is_refused_and_no_index_is_left(

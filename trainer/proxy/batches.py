@@ -7,12 +7,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from trainer.proxy.permutation import Permutation
 from trainer.proxy.randomness import derive_seed
 from trainer.proxy.tokens import TokenArray
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError, TokensError
 from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.sources.prepared import rows_in
+
+_MANY_ROWS = 1 << 20
+"""From here on an array of them would take 8 MB a pass, and its making a tenth of a second."""
 
 
 def count_rows(tokens: TokenArray, *, context: int) -> int:
@@ -55,25 +59,47 @@ def take_rows(tokens: TokenArray, rows: NDArray[np.int64], *, context: int) -> N
 
 
 def draw_rows(
-    tokens: TokenArray, *, context: int, seed: int, arm: str, rows_given: int, rows: int
+    tokens: TokenArray,
+    *,
+    context: int,
+    seed: int,
+    arm: str,
+    rows_given: int,
+    rows: int,
+    by_number: bool,
 ) -> NDArray[np.int64]:
     """The next `rows` rows of an arm that has given `rows_given` before: (rows, context + 1).
 
     Pass after pass over the source, each in an order of its own: no row comes twice before all
     have been seen, and a draw that reaches the end of a pass goes on in the next one. A pure
     function: nothing is remembered between calls that could be lost in a crash.
+    `by_number`: whether the run's rules order many rows without an array of them.
     """
-    n_rows = count_rows(tokens, context=context)
     require_rows(arm, tokens, context=context)
+    n_rows = count_rows(tokens, context=context)
+    chosen = next_rows(
+        n_rows, seed=seed, arm=arm, rows_given=rows_given, rows=rows, by_number=by_number
+    )
+    return take_rows(tokens, chosen, context=context)
+
+
+def next_rows(
+    n_rows: int, *, seed: int, arm: str, rows_given: int, rows: int, by_number: bool
+) -> NDArray[np.int64]:
+    """The numbers of the rows that `draw_rows` takes, of a source of `n_rows`: shape (rows,)."""
     chosen = np.empty(rows, np.int64)
     done = 0
     while done < rows:
         pass_number, start = divmod(rows_given + done, n_rows)
-        order = _pass_order(seed, arm, pass_number, n_rows)
-        piece = order[start : start + rows - done]
+        end = min(start + rows - done, n_rows)
+        if by_number and n_rows >= _MANY_ROWS:
+            order = Permutation(n_rows, "order", seed, arm, pass_number)
+            piece = order(np.arange(start, end))
+        else:
+            piece = _pass_order(seed, arm, pass_number, n_rows)[start:end]
         chosen[done : done + len(piece)] = piece
         done += len(piece)
-    return take_rows(tokens, chosen, context=context)
+    return chosen
 
 
 def rows_given(records: Iterable[LossRecord], *, context: int) -> Counter[str]:

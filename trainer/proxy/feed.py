@@ -23,10 +23,11 @@ from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
+from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.settings import Settings
-from trainer.rundir.environment import Environment, TokenizerError, lost_tokenizer
+from trainer.rundir.environment import Environment, lost_tokenizer
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import HistoryError, SourceError
+from trainer.rundir.outcomes import HistoryError, SourceError, TokenizerError
 from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.sources.documents import fingerprint_of, look_at_files, read_documents
 from trainer.rundir.sources.prepared import TEXT_DIGITS, is_gone, read_index, token_folder
@@ -74,6 +75,7 @@ class Feed:
             arm=arm,
             rows_given=self._given[arm],
             rows=self._settings.rows,
+            by_number=RULES[self._settings.rules].orders_by_number,
         )
         require_known(arm, rows, vocab_size=self._settings.model.vocab_size)
         return Pull(arm=arm, rows=rows)
@@ -231,6 +233,7 @@ def _open_tokenizer(
             progress=progress,
             rules=text_rules(settings),
             wanted=wanted,
+            settings=settings.tokenizer,
         )
     except SourceError as error:
         if not is_lost:
@@ -255,7 +258,8 @@ def _require_its_text(
             check=partial(progress, 0.0, f"reading {name}"),
             is_checked=False,
         )
-        if phase > 1 or not known or not fingerprint_of(documents).startswith(known):
+        is_own = bool(settings.tokenizer.path)
+        if is_own or phase > 1 or not known or not fingerprint_of(documents).startswith(known):
             raise TokenizerError(
                 f"{lost_tokenizer(run.tokenizer)} (nothing tells that it would be the same)"
             )

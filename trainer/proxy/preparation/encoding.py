@@ -3,17 +3,21 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from trainer.proxy.held_out import Sides, digest_of, hashed, new_count
 from trainer.proxy.preparation.documents import records_of
-from trainer.proxy.preparation.units import Unit, read_unit
+from trainer.proxy.preparation.token_pieces import hashed_tokens, token_segments
+from trainer.proxy.preparation.units import Tokens, Unit, read_unit
 from trainer.proxy.progress import interruptible
-from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
+from trainer.proxy.tokenizer import TextTokenizer
 from trainer.rundir.sources.left_out import LeftOut
 from trainer.rundir.sources.matching import never
+from trainer.rundir.sources.origins import packed
+from trainer.rundir.sources.text_rules import PIECE_CHARACTERS_PER_TOKEN
 
 _BATCH_CHARACTERS = 1_000_000
 """Text that is encoded at a time: half a second's work, and some 100 MB while it lasts."""
@@ -46,13 +50,10 @@ class Encoder:
         """Raises `SourceError`, and what `check` raises to give up."""
         made = _Made(self)
         left_out = LeftOut(1.0)  # the share is the whole source's
-        segments = made.segments(read_unit(unit, left_out), check)
-        for batch in _batches(segments):
-            texts = [text for _, _, text in batch]
-            ids = interruptible(partial(self.tokenizer.encode, texts), check)
-            for (document, is_held_out, _), of_text in zip(batch, ids, strict=True):
-                data = np.array([*of_text, SEPARATOR_ID], self.dtype).tobytes()
-                made.add(document, data, is_held_out=is_held_out)
+        if isinstance(unit, Tokens):
+            made.take_tokens(unit, left_out, check)
+        else:
+            made.take_text(read_unit(unit, left_out), check)
         return Encoded(
             train=b"".join(made.train),
             held_out=b"".join(made.held_out),
@@ -79,6 +80,35 @@ class _Made:
     def __post_init__(self) -> None:
         self.count = new_count(self.encoder.piece_characters)
 
+    def take_text(self, documents: Iterable[tuple[int, str]], check: Callable[[], None]) -> None:
+        """Encode them."""
+        tokenizer = self.encoder.tokenizer
+        for batch in _batches(self.segments(documents, check)):
+            texts = [text for _, _, text in batch]
+            ids = interruptible(partial(tokenizer.encode, texts), check)
+            for (document, is_held_out, _), of_text in zip(batch, ids, strict=True):
+                data = np.array([*of_text, tokenizer.separator], self.encoder.dtype).tobytes()
+                self.add(document, data, is_held_out=is_held_out)
+
+    def take_tokens(self, unit: Tokens, left_out: LeftOut, check: Callable[[], None]) -> None:
+        """Take them as they are; each, or part of one, ends with the separator."""
+        separator = self.encoder.tokenizer.separator
+        for row, document in enumerate(unit.part.documents(), start=1):
+            check()
+            left_out.rows = row
+            number = self.begin(
+                sha256(document).digest(), len(document), packed(unit.part.file.number, row)
+            )
+            piece_tokens = self.encoder.piece_characters // PIECE_CHARACTERS_PER_TOKEN
+            pieces = hashed_tokens(document, piece_tokens)
+            self.count.add(pieces)
+            for is_held_out, data in token_segments(self.encoder.sides, pieces):
+                tokens = np.frombuffer(data, "<u4")
+                if tokens[-1] != separator:
+                    tokens = np.append(tokens, np.uint32(separator))
+                taken = tokens.astype(self.encoder.dtype).tobytes()
+                self.add(number, taken, is_held_out=is_held_out)
+
     def segments(
         self, documents: Iterable[tuple[int, str]], check: Callable[[], None]
     ) -> Iterator[tuple[int, bool, str]]:
@@ -87,16 +117,20 @@ class _Made:
             check()
             if not document.strip():
                 continue
-            number = len(self.digests)
-            self.digests.append(digest_of(document))
-            self.text_bytes.append(len(document.encode()))
-            self.origins.append(origin)
-            self.train_bytes.append(0)
-            self.held_out_bytes.append(0)
+            number = self.begin(digest_of(document), len(document.encode()), origin)
             parts = hashed(document, self.encoder.piece_characters)
             self.count.add(parts)
             for is_held_out, text in self.encoder.sides.segments(parts):
                 yield number, is_held_out, text
+
+    def begin(self, digest: bytes, text_bytes: int, origin: int) -> int:
+        """A document without any tokens yet; its number."""
+        self.digests.append(digest)
+        self.text_bytes.append(text_bytes)
+        self.origins.append(origin)
+        self.train_bytes.append(0)
+        self.held_out_bytes.append(0)
+        return len(self.digests) - 1
 
     def add(self, document: int, data: bytes, *, is_held_out: bool) -> None:
         """Tokens of a document."""

@@ -22,6 +22,9 @@ class Rules:
     that might have been before it."""
     reads_json_arrays: bool
     """A JSON array of objects in a `.json` file gives their texts; else it is a text file."""
+    orders_by_number: bool
+    """The order of a pass over 2**20 rows or more is a keyed permutation, worked out row by row;
+    else an array of them all, from numpy's legacy generator."""
     default_cap: float
     """Of an arm's weight, where the policy gives none."""
 
@@ -32,6 +35,7 @@ RULES = {
         sums_norm_by_blocks=False,
         corrects_ema=False,
         reads_json_arrays=False,
+        orders_by_number=False,
         default_cap=1.0,
     ),
     # 1 + sqrt(2 ln 2**31) = 7.6 is the greatest score that a pulled arm can have: a cap of 8
@@ -41,6 +45,7 @@ RULES = {
         sums_norm_by_blocks=True,
         corrects_ema=True,
         reads_json_arrays=False,
+        orders_by_number=False,
         default_cap=8.0,
     ),
     3: Rules(
@@ -48,6 +53,15 @@ RULES = {
         sums_norm_by_blocks=True,
         corrects_ema=True,
         reads_json_arrays=True,
+        orders_by_number=False,
+        default_cap=8.0,
+    ),
+    4: Rules(
+        holds_out_pieces=True,
+        sums_norm_by_blocks=True,
+        corrects_ema=True,
+        reads_json_arrays=True,
+        orders_by_number=True,
         default_cap=8.0,
     ),
 }
