@@ -45,6 +45,8 @@ class TokenizedSource:
     """What of the files is no text, where they were read now."""
     replaced: str = ""
     """How they differed from those of the tokens before, which were replaced now."""
+    duplicates: str = ""
+    """What became of documents that are there more than once, where they were prepared now."""
 
 
 def tokenize_source(
@@ -82,9 +84,11 @@ def tokenize_source(
 
     is_frozen = frozen is not None
     with naming(name):
-        index, left_out, replaced = read_index(folder, frozen or ""), "", ""
-        if index is not None and (index.tokenizer, index.dtype) != (tokenizer.sha256, dtype):
-            index = None
+        index, left_out, replaced, duplicates = read_index(folder, frozen or ""), "", "", ""
+        made_as = tokenizer.sha256, dtype, rules.drops_duplicates
+        if index is not None:
+            was_made_as = index.tokenizer, index.dtype, index.drops_duplicates
+            index = index if was_made_as == made_as else None
         drift = (
             Drift()
             if index is None
@@ -113,6 +117,7 @@ def tokenize_source(
             ).run()
             replaced = ", ".join(filter(None, (drift.altered, drift.added)))
             drift, left_out = Drift(files=files), index.left_out
+            duplicates = index.duplicate_words
             write_index(folder, index, files)
         elif drift.is_same and drift.is_known and drift.files and drift.files.stamp != index.stamp:
             write_index(folder, index, drift.files)
@@ -127,6 +132,7 @@ def tokenize_source(
         drift=drift,
         left_out=left_out,
         replaced=replaced,
+        duplicates=duplicates,
     )
 
 

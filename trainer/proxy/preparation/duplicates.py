@@ -4,20 +4,24 @@
 one with a chance of 10^-13 among 10^8.
 """
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainer.proxy.preparation.documents import Records
+from trainer.proxy.preparation.documents import Records, read_records
+from trainer.rundir.reading import reading
 
 _KEY = np.dtype([("high", "<u8"), ("low", "<u4"), ("number", "<u4")])
 
 _BUCKET_KEYS = 1 << 20
 _MOST_BUCKETS = 256
 """As many files are open at a time."""
+_COPIED_BYTES = 1 << 20
 
 
 def mark_duplicates(
@@ -68,3 +72,53 @@ def _mark(keys: NDArray[np.void], marks: NDArray[np.bool_]) -> NDArray[np.void]:
     )
     marks[ordered["number"][again]] = True
     return ordered[~again]
+
+
+def copy_without(
+    marks: NDArray[np.bool_],
+    paths: Mapping[str, Path],
+    folder: Path,
+    check: Callable[[], None],
+) -> tuple[dict[str, Path], dict[str, int]]:
+    """Files `train`, `held_out` and `documents` without the marked documents, and their sizes.
+
+    Made beside those that `paths` name, durably. Raises `OSError`.
+    """
+    made = {name: folder / f"kept.{name}.partial" for name in paths}
+    first = 0
+    ends = dict.fromkeys(("train", "held_out"), (0, 0))
+    with ExitStack() as stack:
+        sources = {n: stack.enter_context(reading(paths[n])) for n in ends}
+        files = {n: stack.enter_context(path.open("wb")) for n, path in made.items()}
+        for records in read_records(paths["documents"]):
+            check()
+            is_kept = ~np.asarray(marks[first : first + len(records)])
+            first += len(records)
+            kept = records.copy()
+            for name, (before, new_before) in ends.items():
+                column = f"{name}_end"
+                bounds = np.concatenate([[np.uint64(before)], records[column]])
+                sizes = np.where(is_kept, np.diff(bounds), np.uint64(0))
+                kept[column] = np.uint64(new_before) + np.cumsum(sizes, dtype=np.uint64)
+                for begin, end in _runs(is_kept):
+                    _copy(sources[name], files[name], int(bounds[begin]), int(bounds[end]))
+                ends[name] = int(bounds[-1]), int(kept[column][-1])
+            files["documents"].write(kept[is_kept].tobytes())
+        for file in files.values():
+            file.flush()
+            os.fdatasync(file.fileno())
+    return made, {name: path.stat().st_size for name, path in made.items()}
+
+
+def _runs(is_kept: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Begin and end of each row of documents that are kept."""
+    edges = np.flatnonzero(np.diff(is_kept, prepend=False, append=False))
+    return [(int(begin), int(end)) for begin, end in edges.reshape(-1, 2)]
+
+
+def _copy(source: BinaryIO, target: BinaryIO, begin: int, end: int) -> None:
+    source.seek(begin)
+    while begin < end:
+        data = source.read(min(_COPIED_BYTES, end - begin))
+        target.write(data)
+        begin += len(data)

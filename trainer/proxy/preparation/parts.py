@@ -2,10 +2,13 @@
 
 import json
 import os
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import numpy as np
 
 from trainer.proxy.preparation.documents import (
     RECORD,
@@ -14,6 +17,7 @@ from trainer.proxy.preparation.documents import (
     origins_of,
     read_records,
 )
+from trainer.proxy.preparation.duplicates import copy_without, mark_duplicates
 from trainer.proxy.preparation.encoding import Encoded
 from trainer.rundir.atomic import sync_directory
 from trainer.rundir.reading import has_other_names
@@ -90,6 +94,31 @@ class Parts:
     def fingerprint(self) -> str:
         """sha256 of the documents' sha256s, in order."""
         return fingerprint_of_records(read_records(self._paths["documents"]))
+
+    def find_duplicates(self, check: Callable[[], None], *, drops: bool) -> int:
+        """Count the documents that have the text of an earlier one; with `drops`, leave them out.
+
+        What was durable unit by unit stays as it was until `finish`.
+        """
+        records = read_records(self._paths["documents"])
+        marks = mark_duplicates(records, self.documents, self._folder, check)
+        n_duplicates = int(np.count_nonzero(marks))
+        if drops and n_duplicates:
+            self._paths, self.sizes = copy_without(marks, self._paths, self._folder, check)
+        return n_duplicates
+
+    def held_out_documents(self) -> int:
+        """How many have held-out text."""
+        found, before = 0, 0
+        for records in read_records(self._paths["documents"]):
+            ends = records["held_out_end"]
+            found += int(np.count_nonzero(np.diff(ends, prepend=np.uint64(before))))
+            before = ends[-1]
+        return found
+
+    def text_bytes(self) -> int:
+        """Of all documents."""
+        return sum(int(r["text_bytes"].sum()) for r in read_records(self._paths["documents"]))
 
     def finish(self, train: str, held_out: str, origins: str, item_bytes: int) -> None:
         """Give the tokens their names, and keep where they come from; the rest goes."""

@@ -144,7 +144,11 @@ class Preparation:
                 f" that ({shown(self.folder)}) are gone: put either back, or go on with this text"
                 " by a pivot"
             )
+        duplicates = parts.find_duplicates(self._check_done, drops=self.rules.drops_duplicates)
         item_bytes = int(self.dtype[2:])
+        text_bytes = known.text_bytes
+        if self.rules.drops_duplicates:
+            held_out_documents, text_bytes = parts.held_out_documents(), parts.text_bytes()
         index = TokenIndex(
             stamp="",
             tokenizer=self.tokenizer.sha256,
@@ -154,8 +158,10 @@ class Preparation:
             held_out_documents=held_out_documents,
             train_tokens=parts.sizes["train"] // item_bytes,
             held_out_tokens=parts.sizes["held_out"] // item_bytes,
-            text_bytes=0 if self.source.holds_tokens else known.text_bytes,
+            text_bytes=0 if self.source.holds_tokens else text_bytes,
             left_out=known.left_out.words,
+            duplicates=duplicates,
+            drops_duplicates=self.rules.drops_duplicates,
         )
         parts.finish(*index.file_names, index.origins_name, item_bytes)
         return index

@@ -58,18 +58,32 @@ class TokenIndex:
     """0: written by a version that did not keep it. With the tokens, the text's bytes a token."""
     left_out: str = ""
     """What of the files is no text, in words."""
+    duplicates: int | None = None
+    """Documents with the text of an earlier one of the source; None: nobody counted them."""
+    drops_duplicates: bool = False
+    """Whether they are left out of the tokens, and of all other counts."""
 
     @property
     def file_names(self) -> tuple[str, str]:
         """Train and held-out file; files of another text or tokenizer have other names."""
         digits = self.fingerprint[:TEXT_DIGITS]
         key = f"{self.tokenizer[:16]}-{digits}-{self.dtype[1:]}"
+        key += "-once" if self.drops_duplicates else ""
         return f"{key}.train.bin", f"{key}.held_out.bin"
 
     @property
     def origins_name(self) -> str:
         """Where each document comes from; an earlier version kept no such file."""
         return self.file_names[0].replace(".train.", ".origins.")
+
+    @property
+    def duplicate_words(self) -> str:
+        """What became of them; empty where there are none."""
+        if not self.duplicates:
+            return ""
+        fate = "left out" if self.drops_duplicates else "trained on all the same"
+        total = self.documents + (self.duplicates if self.drops_duplicates else 0)
+        return f"{self.duplicates:,} of {total:,} documents are copies of earlier ones, {fate}"
 
     def train_rows(self, context: int) -> int:
         """Rows that batches are drawn from."""
