@@ -46,9 +46,8 @@ def records_of(
 def moved(data: bytes, *, train: int, held_out: int, rows: int) -> bytes:
     """The records behind so many bytes of tokens, and rows of the same file."""
     records = np.frombuffer(data, RECORD).copy()
-    records["train_end"] += np.uint64(train)
-    records["held_out_end"] += np.uint64(held_out)
-    records["origin"] += np.uint64(rows)
+    for column, by in (("train_end", train), ("held_out_end", held_out), ("origin", rows)):
+        records[column] = (records[column].astype(np.int64) + by).astype(np.uint64)
     return records.tobytes()
 
 

@@ -24,13 +24,19 @@ _BATCH_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Encoded:
-    """A unit as tokens, and what it adds to what is known of its source."""
+class UnitTokens:
+    """A unit as tokens."""
 
     train: bytes
     held_out: bytes
     documents: bytes
     """A `RECORD` of each, as if there were nothing before the unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoded(UnitTokens):
+    """And what it adds to what is known of its source."""
+
     text_bytes: int
     counted: dict[str, Any]
     """Of what is held out, for `merge`."""

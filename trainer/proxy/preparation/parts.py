@@ -18,9 +18,9 @@ from trainer.proxy.preparation.documents import (
     read_records,
 )
 from trainer.proxy.preparation.duplicates import copy_without, mark_duplicates
-from trainer.proxy.preparation.encoding import Encoded
+from trainer.proxy.preparation.encoding import UnitTokens
 from trainer.rundir.atomic import sync_directory
-from trainer.rundir.reading import has_other_names
+from trainer.rundir.reading import has_other_names, reading
 
 _FILES = ("train", "held_out", "documents")
 
@@ -67,7 +67,7 @@ class Parts:
     ) -> None:
         self._stack.close()
 
-    def append(self, encoded: Encoded, told: dict[str, Any], rows_before: int) -> None:
+    def append(self, encoded: UnitTokens, told: dict[str, Any], rows_before: int) -> None:
         """Make a unit durable; `told` is what is to be known of it after a kill.
 
         `rows_before`: of its file, in the units before it.
@@ -85,6 +85,24 @@ class Parts:
             os.fdatasync(file.fileno())
         self.sizes = {name: size + len(data[name]) for name, size in self.sizes.items()}
         self._write_line({**told, "sizes": self.sizes})
+
+    def unit(self, number: int) -> tuple[dict[str, Any], UnitTokens]:
+        """What was told of a unit, and its tokens as they were before they were appended.
+
+        But for rows before it: of a share there are none.
+        """
+        told = dict(self.units[number])
+        sizes: dict[str, int] = told.pop("sizes")
+        before = self.units[number - 1]["sizes"] if number else dict.fromkeys(_FILES, 0)
+        data = {}
+        for name, path in self._paths.items():
+            with reading(path) as file:
+                file.seek(before[name])
+                data[name] = file.read(sizes[name] - before[name])
+        documents = moved(
+            data["documents"], train=-before["train"], held_out=-before["held_out"], rows=0
+        )
+        return told, UnitTokens(train=data["train"], held_out=data["held_out"], documents=documents)
 
     @property
     def documents(self) -> int:

@@ -1,6 +1,8 @@
 """What of a source could not be read as text, counted and named."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from trainer.rundir.outcomes import SourceError
 
@@ -93,3 +95,8 @@ class LeftOut:
         seen = self.records + self.odd_records
         if seen >= _ENOUGH_RECORDS and 2 * self.odd_records > seen:
             self.require_few()
+
+
+def left_out_from(told: Mapping[str, Any]) -> LeftOut:
+    """From what `asdict` made of one."""
+    return LeftOut(**{**told, "odd": [Odd(**odd) for odd in told["odd"]]})
