@@ -1,6 +1,6 @@
 """A source's tokens: encoded once, kept under `tokens/`, read through a memory map."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -77,7 +77,7 @@ def tokenize_source(
         OSError: the cache can't be written.
     """
     folder = token_folder(run.tokens, name)
-    dtype = "<u2" if vocab_size <= 65_536 else "<u4"
+    dtype = _dtype(vocab_size)
 
     def check() -> None:
         progress(0.0, f"reading {name}")
@@ -103,18 +103,16 @@ def tokenize_source(
             )
         )
         if index is None or not (is_frozen or drift.is_same or drift.files is None):
-            index, files = Preparation(
-                name=name,
-                source=source,
-                base=run.path,
-                folder=folder,
-                rules=rules,
-                is_checked=not is_frozen,
+            preparation = preparation_of(
+                name,
+                source,
+                run=run,
                 tokenizer=tokenizer,
-                dtype=dtype,
+                vocab_size=vocab_size,
                 progress=progress,
-                wanted=frozen or "",
-            ).run()
+                rules=rules,
+            )
+            index, files = replace(preparation, is_checked=not is_frozen, wanted=frozen or "").run()
             replaced = ", ".join(filter(None, (drift.altered, drift.added)))
             drift, left_out = Drift(files=files), index.left_out
             duplicates = index.duplicate_words
@@ -134,6 +132,34 @@ def tokenize_source(
         replaced=replaced,
         duplicates=duplicates,
     )
+
+
+def preparation_of(
+    name: str,
+    source: SourceSettings,
+    *,
+    run: RunDirectory,
+    tokenizer: TextTokenizer,
+    vocab_size: int,
+    progress: Progress,
+    rules: TextRules,
+) -> Preparation:
+    """How a source that nothing was trained on yet becomes tokens."""
+    return Preparation(
+        name=name,
+        source=source,
+        base=run.path,
+        folder=token_folder(run.tokens, name),
+        rules=rules,
+        is_checked=True,
+        tokenizer=tokenizer,
+        dtype=_dtype(vocab_size),
+        progress=progress,
+    )
+
+
+def _dtype(vocab_size: int) -> str:
+    return "<u2" if vocab_size <= 65_536 else "<u4"
 
 
 def _map(path: Path, dtype: str, tokens: int) -> TokenArray:
