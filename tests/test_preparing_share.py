@@ -12,6 +12,7 @@ from tests.tiny import ROOT, make_tiny_run, train_here
 from trainer.cli import main
 from trainer.preparing_share import share_of
 from trainer.proxy.preparation.shares import Share
+from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import Exit, SettingsError
 
 
@@ -46,6 +47,18 @@ def test_a_part_says_what_is_missing_and_a_trained_run_has_none(
     assert train_here(run, until=1) is Exit.FINISHED
     assert main(["prepare", "--part", "1/2", str(run.path)]) == Exit.USAGE
     assert "was trained already" in capsys.readouterr().err
+
+
+def test_the_same_part_twice_at_once_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_tiny_run(tmp_path / "run", sources={"small": 60})
+    main(["prepare", "--part", "1/2", str(run.path)])
+    (folder,) = run.tokens.glob("*/share-1-of-2")
+    lock = TrainerLock(folder / "lock.partial")
+    assert main(["prepare", "--part", "1/2", str(run.path)]) == Exit.LOCKED
+    lock.release()
+    assert "share-1-of-2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

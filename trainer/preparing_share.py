@@ -13,6 +13,7 @@ from trainer.proxy.tokens import preparation_of
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.directory import HeldDirectory
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import LockedError, SettingsError
 from trainer.rundir.sources.documents import naming
 from trainer.rundir.sources.prepared import read_index
@@ -93,8 +94,14 @@ def prepare_share(run: RunDirectory, share: Share, signals: Signals) -> list[str
     ]
     for preparation in preparations:
         if read_index(preparation.folder) is None:
-            with naming(preparation.name):
-                preparation.run_share(share)
+            folder = share.folder(preparation.folder)
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = TrainerLock(folder / "lock.partial")  # two of the same number would mix
+            try:
+                with naming(preparation.name):
+                    preparation.run_share(share)
+            finally:
+                lock.release()
     for preparation in preparations:
         missing += _missing(preparation, share.of)
     return missing
