@@ -21,6 +21,8 @@ class TextRules:
     """Of documents of a source with the same text only the first becomes tokens."""
     reads_arrays: bool = True
     """A JSON array of objects gives its elements' texts; else it is a text file."""
+    refuses_web_archives: bool = True
+    """WARC and WET files are no text."""
     separator: str = SEPARATOR
     """The token between documents that are tokens already, by name."""
     vocab_size: int = 0
@@ -40,6 +42,7 @@ def text_rules(settings: Settings) -> TextRules:
         trusts_names=not has_pieces,
         reads_arrays=rules.reads_json_arrays,
         drops_duplicates=settings.data.drop_duplicates,
+        refuses_web_archives=rules.refuses_web_archives,
         separator=settings.tokenizer.separator,
         vocab_size=settings.model.vocab_size,
     )
