@@ -88,7 +88,7 @@ def test_any_number_of_processes_gives_the_same_bytes(tmp_path: Path, prepared: 
     alone = prepared("one")
     assert alone == prepared("three", n_workers=3)
     assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "three")
-    assert set(bytes_of(tmp_path / "one")) == set(alone.file_names)
+    assert set(bytes_of(tmp_path / "one")) == {*alone.file_names, alone.origins_name}
 
 
 def test_units_are_the_documents_of_the_source(
@@ -184,7 +184,7 @@ def stop_half_way(prepared: Prepare, to: str) -> None:
         prepared(to, progress=give_up)
 
 
-@pytest.mark.parametrize("file", ["train", "held_out", "digests", "journal"])
+@pytest.mark.parametrize("file", ["train", "held_out", "documents", "journal"])
 @pytest.mark.parametrize("torn", ["longer", "shorter"])
 def test_torn_parts_end_in_the_same_bytes(
     tmp_path: Path, prepared: Prepare, file: str, torn: str

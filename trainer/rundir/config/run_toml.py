@@ -78,7 +78,16 @@ def parse_settings(text: str) -> Settings:
         if name in written:
             values[name] = convert(int, written[name], name)
     hints = get_type_hints(Settings)
-    for section in ("model", "tokenizer", "train", "optimizer", "checkpoint", "audit", "trainer"):
+    for section in (
+        "model",
+        "tokenizer",
+        "data",
+        "train",
+        "optimizer",
+        "checkpoint",
+        "audit",
+        "trainer",
+    ):
         table = _table(written, section)
         merged = {**PRESETS[preset].get(section, {}), **table}
         values[section] = _build(hints[section], merged, section)
@@ -203,6 +212,7 @@ _COMMENTS = {
     "rules": "of arithmetic and data: the newest when the run was made, and kept for ever",
     "tokenizer.path": "a tokenizer.json of one's own; empty: learned from the sources' text",
     "tokenizer.separator": "its special token that ends a document",
+    "data.drop_duplicates": "true: of documents with the same text a source gives only the first",
     "train.batch_tokens": "tokens a step",
     "train.micro_batch": "rows a forward pass",
     "train.device": "auto | cpu | cuda | cuda:N",
@@ -244,7 +254,7 @@ def render_new_run(
     ]
     parts += [
         _render(section, settings[section])
-        for section in ("model", "tokenizer", "train", "optimizer", "checkpoint", "audit")
+        for section in ("model", "tokenizer", "data", "train", "optimizer", "checkpoint", "audit")
     ]
     trainer: dict[str, Any] = {"command": list(command)} if command else {}
     parts.append(_render("trainer", {**trainer, "restart": settings["trainer"]["restart"]}))

@@ -90,6 +90,14 @@ LEARNED_TOKENIZER = TokenizerSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DataSettings:
+    """How the sources' text becomes tokens."""
+
+    drop_duplicates: bool = False
+    """Of documents of a source with the same text only the first is trained on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainSettings:
     """How many steps of how many tokens, on what."""
 
@@ -276,6 +284,7 @@ class Settings:
     seed: int = 1337
     model: ModelSettings
     tokenizer: TokenizerSettings = LEARNED_TOKENIZER
+    data: DataSettings = DataSettings()
     train: TrainSettings
     optimizer: OptimizerSettings
     checkpoint: CheckpointSettings = CheckpointSettings()
