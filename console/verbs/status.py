@@ -140,6 +140,7 @@ def _newest(row: CheckpointRow | None) -> dict[str, Any] | None:
         "bytes": row.n_bytes,
         "score": row.audit.score if row.audit else None,
         "val_loss": row.audit.val_loss if row.audit else None,
+        "evaluation": row.evaluation.as_json() if row.evaluation else None,
     }
 
 

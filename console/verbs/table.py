@@ -2,6 +2,7 @@
 
 from console.verbs.checkpoint import CHECKPOINT
 from console.verbs.compare import COMPARE
+from console.verbs.evaluate import EVALUATE
 from console.verbs.fork import FORK
 from console.verbs.pin import PIN
 from console.verbs.pivot import PIVOT
@@ -14,5 +15,17 @@ from console.verbs.verify import VERIFY
 
 VERBS: dict[str, Verb] = {
     verb.name: verb
-    for verb in (STATUS, CHECKPOINT, STOP, PIVOT, VERIFY, THIN, PIN, SERVICE, FORK, COMPARE)
+    for verb in (
+        STATUS,
+        CHECKPOINT,
+        STOP,
+        PIVOT,
+        VERIFY,
+        THIN,
+        PIN,
+        SERVICE,
+        FORK,
+        COMPARE,
+        EVALUATE,
+    )
 }

@@ -16,6 +16,7 @@ from trainer.rundir.reading import reading
 from trainer.rundir.sources.documents import naming
 from trainer.rundir.sources.prepared import (
     Drift,
+    TokenIndex,
     drift_of,
     read_index,
     token_folder,
@@ -107,11 +108,11 @@ def tokenize_source(
             write_index(folder, index, files)
         elif drift.is_same and drift.files and drift.files.stamp != index.stamp:
             write_index(folder, index, drift.files)
-    train, held_out = index.file_names
+    train, _ = index.file_names
     return TokenizedSource(
         name=name,
         train=_map(folder / train, dtype, index.train_tokens),
-        held_out=_map(folder / held_out, dtype, index.held_out_tokens),
+        held_out=held_out_tokens(folder, index),
         documents=index.documents,
         held_out_documents=index.held_out_documents,
         fingerprint=index.fingerprint,
@@ -119,6 +120,11 @@ def tokenize_source(
         left_out=left_out,
         replaced=replaced,
     )
+
+
+def held_out_tokens(folder: Path, index: TokenIndex) -> TokenArray:
+    """What is held out of the source whose tokens are in the folder."""
+    return _map(folder / index.file_names[1], index.dtype, index.held_out_tokens)
 
 
 def _map(path: Path, dtype: str, tokens: int) -> TokenArray:
