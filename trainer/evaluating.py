@@ -87,7 +87,9 @@ def evaluate(run: RunDirectory, *, step: int | None, names: Sequence[str], devic
     from trainer.proxy.tokenizer import load_tokenizer  # noqa: PLC0415
 
     require_as_audited(run, checkpoint)
-    tokenizer = load_tokenizer(run.tokenizer, vocab_size=settings.model.vocab_size)
+    tokenizer = load_tokenizer(
+        run.tokenizer, vocab_size=settings.model.vocab_size, settings=settings.tokenizer
+    )
     model = SavedModel(settings, checkpoint, device=device)
     made = Evaluation(
         step=checkpoint.step,

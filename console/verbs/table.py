@@ -6,6 +6,7 @@ from console.verbs.evaluate import EVALUATE
 from console.verbs.fork import FORK
 from console.verbs.pin import PIN
 from console.verbs.pivot import PIVOT
+from console.verbs.prepare import PREPARE
 from console.verbs.service import SERVICE
 from console.verbs.status import STATUS
 from console.verbs.stop import STOP
@@ -19,6 +20,7 @@ VERBS: dict[str, Verb] = {
         STATUS,
         CHECKPOINT,
         STOP,
+        PREPARE,
         PIVOT,
         VERIFY,
         THIN,

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from trainer.proxy.evaluation import held_out_loss, standard_error, text_bytes
-from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
+from trainer.proxy.tokenizer import TextTokenizer
 from trainer.rundir.outcomes import RunError
 
 CONTEXT = 4
@@ -64,7 +64,7 @@ def test_the_bytes_are_those_of_the_text_and_an_end_of_a_document_is_none(
     tokenizer: TextTokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     documents = ["größer – naïve 🙂", "plain words", "", "日本語"] * 5
-    ids = [[*of_one, SEPARATOR_ID] for of_one in tokenizer.encode(documents)]
+    ids = [[*of_one, tokenizer.separator] for of_one in tokenizer.encode(documents)]
     tokens = np.array([token for of_one in ids for token in of_one], np.uint16)
     monkeypatch.setattr("trainer.proxy.evaluation._DECODED_TOKENS", 10)
     assert text_bytes(tokenizer, tokens) == sum(len(text.encode()) for text in documents)

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from trainer.proxy import tokenizer as tokenizer_module
 from trainer.proxy.progress import ignore
 from trainer.proxy.tokenizer import (
-    SEPARATOR,
-    SEPARATOR_ID,
+    LEARNED_SEPARATOR,
     TextTokenizer,
     load_tokenizer,
     make_tokenizer,
 )
-from trainer.rundir.config.settings import SourceSettings
-from trainer.rundir.environment import TokenizerError
+from trainer.rundir.config.settings import SEPARATOR, SourceSettings
+from trainer.rundir.outcomes import TokenizerError
 
 Sources = Mapping[str, SourceSettings]
 
@@ -34,9 +33,9 @@ def test_the_same_text_gives_the_same_bytes(tmp_path: Path, text_sources: Source
 
 
 def test_separator_is_token_0_and_its_name_in_a_text_is_text(tokenizer: TextTokenizer) -> None:
-    assert tokenizer.has_separator
+    assert tokenizer.separator == LEARNED_SEPARATOR == 0
     (ids,) = tokenizer.encode([f"one {SEPARATOR} two"])
-    assert SEPARATOR_ID not in ids
+    assert LEARNED_SEPARATOR not in ids
     assert tokenizer.decode(ids) == f"one {SEPARATOR} two"
 
 
@@ -122,12 +121,12 @@ def test_file_that_is_no_tokenizer_or_has_no_separator_is_named(
 ) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_bytes(b'{"torn": ')
-    with pytest.raises(TokenizerError, match=r"tokenizer\.json: not a tokenizer"):
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json: is no tokenizer"):
         load_tokenizer(path, vocab_size=300)
     path.unlink()
     _make(path, text_sources)
     path.write_bytes(path.read_bytes().replace(SEPARATOR.encode(), b"<|another|>"))
-    with pytest.raises(TokenizerError, match="token 0 must be"):
+    with pytest.raises(TokenizerError, match=r"no special token .*it has <\|another\|> \(0\)"):
         load_tokenizer(path, vocab_size=300)
 
 

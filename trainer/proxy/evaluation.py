@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainer.proxy.batches import count_rows, take_rows
-from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
+from trainer.proxy.tokenizer import TextTokenizer
 from trainer.proxy.tokens import TokenArray
 from trainer.rundir.evaluations import HeldOutLoss
 from trainer.rundir.outcomes import RunError
@@ -95,7 +95,7 @@ def standard_error(losses: Sequence[float], targets: Sequence[int]) -> float | N
 
 def text_bytes(tokenizer: TextTokenizer, tokens: TokenArray) -> int:
     """Bytes in UTF-8 of the text of these tokens; an end of a document is none."""
-    ends = np.flatnonzero(tokens == SEPARATOR_ID) + 1
+    ends = np.flatnonzero(tokens == tokenizer.separator) + 1
     total = start = 0
     while start < len(tokens):
         beyond = int(np.searchsorted(ends, start + _DECODED_TOKENS))

@@ -15,6 +15,7 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.reading import reading
 from trainer.rundir.sources.documents import naming
 from trainer.rundir.sources.prepared import (
+    COMPARED_BYTES,
     Drift,
     TokenIndex,
     drift_of,
@@ -88,7 +89,15 @@ def tokenize_source(
         drift = (
             Drift()
             if index is None
-            else drift_of(source, run.path, folder, index, rules=rules, check=check)
+            else drift_of(
+                source,
+                run.path,
+                folder,
+                index,
+                rules=rules,
+                check=check,
+                read_bytes=COMPARED_BYTES if is_frozen else None,
+            )
         )
         if index is None or not (is_frozen or drift.is_same or drift.files is None):
             index, files = Preparation(
@@ -106,7 +115,7 @@ def tokenize_source(
             replaced = ", ".join(filter(None, (drift.altered, drift.added)))
             drift, left_out = Drift(files=files), index.left_out
             write_index(folder, index, files)
-        elif drift.is_same and drift.files and drift.files.stamp != index.stamp:
+        elif drift.is_same and drift.is_known and drift.files and drift.files.stamp != index.stamp:
             write_index(folder, index, drift.files)
     train, _ = index.file_names
     return TokenizedSource(

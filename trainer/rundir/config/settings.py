@@ -44,7 +44,6 @@ class ModelSettings:
             heads=self.heads,
             width=self.width,
         )
-        _require(self.vocab_size > 256, "model.vocab_size", "must be over 256 (bytes + separator)")
         _require(
             self.width % self.heads == 0,
             "model.width",
@@ -61,6 +60,33 @@ class ModelSettings:
         """Number of parameters: embeddings, 12·width² a layer, head."""
         embeddings = (self.vocab_size + self.context) * self.width
         return embeddings + self.layers * 12 * self.width**2 + self.vocab_size * self.width
+
+
+SEPARATOR = "<|endoftext|>"
+"""The token that ends each document, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizerSettings:
+    """Whose token ids the model learns; they are the run's for ever once it has begun."""
+
+    path: str = ""
+    """One's own `tokenizer.json`; empty: learned from the sources' text."""
+    separator: str = SEPARATOR
+    """The special token that ends a document; of one's own, whatever number it has there."""
+
+    def __post_init__(self) -> None:
+        is_own = bool(self.path.strip())
+        _require(is_own or not self.path, "tokenizer.path", "is blank")
+        _require(
+            is_own or self.separator == SEPARATOR,
+            "tokenizer.separator",
+            f"is {SEPARATOR} where the tokenizer is learned; name one's own as tokenizer.path",
+        )
+
+
+LEARNED_TOKENIZER = TokenizerSettings()
+"""Of a run that names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,12 +210,17 @@ class AuditSettings:
         return 1 + len(self.prompts)
 
 
+TOKENS = "tokens:"
+"""Before the path of a source that holds tokens."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
     """Where an arm's text comes from."""
 
     path: str
-    """A file, a folder or a glob, or `python:docs|docstrings|code`."""
+    """A file, a folder or a glob, `tokens:` and a file or glob of tokens that are made already, or
+    `python:docs|docstrings|code`."""
     field: str = "text"
     """The key of the text in JSON records, or its column."""
     max_odd_share: float = 0.01
@@ -202,6 +233,11 @@ class SourceSettings:
             "sources.*.max_odd_share",
             f"{self.max_odd_share} is not from 0 to under 1",
         )
+
+    @property
+    def holds_tokens(self) -> bool:
+        """Whether its files hold token ids, not text."""
+        return self.path.startswith(TOKENS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +275,7 @@ class Settings:
     """Number of the arithmetic and data rules; 1 where `run.toml` is older than the numbers."""
     seed: int = 1337
     model: ModelSettings
+    tokenizer: TokenizerSettings = LEARNED_TOKENIZER
     train: TrainSettings
     optimizer: OptimizerSettings
     checkpoint: CheckpointSettings = CheckpointSettings()
@@ -256,6 +293,18 @@ class Settings:
         )
         _require(self.rules in RULES, "rules", f"{self.rules} is none of 1 to {NEWEST_RULES}")
         _require(0 <= self.seed < 2**31, "seed", f"{self.seed} is not between 0 and 2³¹ - 1")
+        _require(
+            self.model.vocab_size > 256 or bool(self.tokenizer.path),
+            "model.vocab_size",
+            "must be over 256 (bytes + separator)",
+        )
+        ids = next((name for name, source in self.sources.items() if source.holds_tokens), None)
+        _require(
+            ids is None or bool(self.tokenizer.path),
+            f"sources.{ids}.path",
+            "token ids mean nothing without the tokenizer that made them: name its tokenizer.json"
+            " as tokenizer.path (--tokenizer for a new run)",
+        )
         row_tokens = self.train.micro_batch * self.model.context
         _require(
             self.train.batch_tokens % row_tokens == 0,
