@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from trainer.proxy.held_out import Sides, digest_of, hashed, new_count
+from trainer.proxy.held_out import (
+    DocumentCount,
+    PieceCount,
+    Sides,
+    digest_of,
+    hashed,
+    new_count,
+)
+from trainer.proxy.held_out_pieces import OrderedPieces
 from trainer.proxy.preparation.token_pieces import hashed_tokens, token_segments
 from trainer.proxy.preparation.units import Tokens, Unit
 from trainer.proxy.progress import interruptible
@@ -57,7 +65,7 @@ class Encoder:
             train=b"".join(made.train),
             held_out=b"".join(made.held_out),
             text_bytes=made.text_bytes,
-            counted=made.count.told(),
+            counted=made.counted(),
             left_out=left_out,
         )
 
@@ -69,10 +77,18 @@ class _Made:
     train: list[bytes] = field(default_factory=list)
     held_out: list[bytes] = field(default_factory=list)
     text_bytes: int = 0
-    count: Any = None
+    count: DocumentCount | PieceCount | OrderedPieces = field(init=False)
 
     def __post_init__(self) -> None:
-        self.count = new_count(self.encoder.piece_characters)
+        is_apart = self.encoder.sides.apart
+        self.count = OrderedPieces() if is_apart else new_count(self.encoder.piece_characters)
+
+    def counted(self) -> dict[str, Any]:
+        """Of what is held out, for `merge`."""
+        if not isinstance(self.count, OrderedPieces):
+            return self.count.told()
+        item_bytes = np.dtype(self.encoder.dtype).itemsize
+        return self.count.told([len(piece) // item_bytes for piece in self.held_out])
 
     def take_text(self, documents: Iterable[str], check: Callable[[], None]) -> None:
         """Encode them."""

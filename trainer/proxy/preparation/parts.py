@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -81,6 +82,20 @@ class Parts:
         """sha256 of the documents' sha256s, in order."""
         with self._paths["digests"].open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def keep_held_out(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Let `finish` keep only these of the held-out bytes, from which to which.
+
+        What the journal tells of stays as it is until then.
+        """
+        kept, size = self._folder / "preparing.kept.partial", 0
+        with self._paths["held_out"].open("rb") as all_of_it, kept.open("wb") as file:
+            for start, end in spans:
+                all_of_it.seek(start)
+                size += file.write(all_of_it.read(end - start))
+            file.flush()
+            os.fdatasync(file.fileno())
+        self._paths["held_out"], self.sizes["held_out"] = kept, size
 
     def finish(self, train: str, held_out: str) -> None:
         """Give the tokens their names; the rest goes."""

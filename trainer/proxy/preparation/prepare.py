@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.proxy.held_out import BY_HASH, DocumentCount, PieceCount, Sides, new_count
+from trainer.proxy.held_out_pieces import OrderedPieces
 from trainer.proxy.preparation.encoding import Encoded, Encoder
 from trainer.proxy.preparation.meter import Reached, extent_of, meter_of
 from trainer.proxy.preparation.parts import Parts
@@ -62,7 +63,8 @@ class Preparation:
         """
         for _ in range(_TRIES):
             files = look_at_files(self.source, self.base, self._check)
-            sides = Sides(BY_HASH, self.rules.piece_characters > 0)
+            is_apart = self.rules.held_out_tokens > 0
+            sides = Sides(BY_HASH, self.rules.piece_characters > 0, is_apart)
             index = self._encode(files, sides)
             if index is not None:
                 return index, files
@@ -93,14 +95,26 @@ class Preparation:
                 parts.drop()
                 raise SourceError(f"{self.source.path}: there is no text in it")
             known.left_out.require_few()
+            if isinstance(known.count, OrderedPieces):
+                return self._bounded(parts, known, known.count)
             held_out_documents, bound = known.count.settle(parts.documents, known.text_bytes)
             if sides.bound != BY_HASH or known.count.divides_as(bound):
                 return self._finished(parts, known, held_out_documents)
         # a small source of which too much, or nothing, was held out
         return self._encode(files, replace(sides, bound=bound))
 
+    def _bounded(self, parts: Parts, known: "_Known", pieces: OrderedPieces) -> TokenIndex:
+        """Of what is held out by hash, as much as the rules let a source have."""
+        item_bytes = int(self.dtype[2:])
+        kept = pieces.settle(self.rules.held_out_tokens, parts.sizes["train"] // item_bytes)
+        if kept.set_aside:
+            parts.keep_held_out((a * item_bytes, b * item_bytes) for a, b in kept.spans())
+        return self._finished(parts, known, kept.documents, set_aside=kept.set_aside)
+
     def _go_on(self, parts: Parts, encoder: Encoder, files: SourceFiles) -> "_Known":
-        known = _Known(new_count(self.rules.piece_characters), LeftOut(self.source.max_odd_share))
+        is_apart = encoder.sides.apart
+        count = OrderedPieces() if is_apart else new_count(self.rules.piece_characters)
+        known = _Known(count, LeftOut(self.source.max_odd_share))
         for told in parts.units:
             known.add(told)
         whole = extent_of(files)
@@ -135,7 +149,9 @@ class Preparation:
         is_worth_it = total_bytes >= _WORTH_PROCESSES_BYTES
         return self.n_workers or (available_cores() if is_worth_it else 1)
 
-    def _finished(self, parts: Parts, known: "_Known", held_out_documents: int) -> TokenIndex:
+    def _finished(
+        self, parts: Parts, known: "_Known", held_out_documents: int, *, set_aside: int = 0
+    ) -> TokenIndex:
         fingerprint = parts.fingerprint()
         if not fingerprint.startswith(self.wanted):
             parts.drop()
@@ -156,6 +172,7 @@ class Preparation:
             held_out_tokens=parts.sizes["held_out"] // item_bytes,
             text_bytes=0 if self.source.holds_tokens else known.text_bytes,
             left_out=known.left_out.words,
+            set_aside_tokens=set_aside,
         )
         parts.finish(*index.file_names)
         return index
@@ -179,7 +196,7 @@ class Preparation:
 class _Known:
     """Of a source, from its units so far."""
 
-    count: DocumentCount | PieceCount
+    count: DocumentCount | PieceCount | OrderedPieces
     left_out: LeftOut
     text_bytes: int = 0
     reached: Reached = field(default_factory=Reached)

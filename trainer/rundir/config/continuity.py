@@ -23,6 +23,7 @@ _ALTERING = (
     "optimizer.",
     "sources.",
     "policy.",
+    "data.",
     "train.total_steps",
     "train.batch_tokens",
     "train.micro_batch",

@@ -38,6 +38,7 @@ FIXED_BY_WEIGHTS = {
     "model": "is part of the weights' shape",
     "tokenizer": "tells what the token ids mean that the weights have learned",
     "preset": "is part of the weights' shape",
+    "data": "decides which text the weights have seen",
     "rules": "are those that the weights were trained by",
 }
 """What no fork can have otherwise than its parent, and why."""
