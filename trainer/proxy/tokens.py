@@ -44,6 +44,8 @@ class TokenizedSource:
     """How the source's files differ from those that the tokens were made of."""
     left_out: str = ""
     """What of the files is no text, where they were read now."""
+    set_aside: int = 0
+    """Tokens that are neither trained on nor held out."""
     replaced: str = ""
     """How they differed from those of the tokens before, which were replaced now."""
 
@@ -127,6 +129,7 @@ def tokenize_source(
         fingerprint=index.fingerprint,
         drift=drift,
         left_out=left_out,
+        set_aside=index.set_aside_tokens,
         replaced=replaced,
     )
 
