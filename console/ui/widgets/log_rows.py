@@ -67,4 +67,5 @@ class LogRows:
         if text.isascii():
             full, rest = divmod(len(text), self._width)
             return [self._width] * full + ([rest] if rest or not full else [])
-        return [len(piece) for piece in chop_cells(text, self._width)]
+        # a text of no width at all, as a lone modifier, yields none
+        return [len(piece) for piece in chop_cells(text, self._width) or [text]]

@@ -22,6 +22,8 @@ class Rules:
     that might have been before it."""
     reads_json_arrays: bool
     """A JSON array of objects in a `.json` file gives their texts; else it is a text file."""
+    refuses_web_archives: bool
+    """WARC and WET files are refused; else they are text, with the headers of each page."""
     orders_by_number: bool
     """The order of a pass over 2**20 rows or more is a keyed permutation, worked out row by row;
     else an array of them all, from numpy's legacy generator."""
@@ -38,6 +40,7 @@ RULES = {
         sums_norm_by_blocks=False,
         corrects_ema=False,
         reads_json_arrays=False,
+        refuses_web_archives=False,
         orders_by_number=False,
         bounds_held_out=False,
         default_cap=1.0,
@@ -49,6 +52,7 @@ RULES = {
         sums_norm_by_blocks=True,
         corrects_ema=True,
         reads_json_arrays=False,
+        refuses_web_archives=False,
         orders_by_number=False,
         bounds_held_out=False,
         default_cap=8.0,
@@ -58,6 +62,7 @@ RULES = {
         sums_norm_by_blocks=True,
         corrects_ema=True,
         reads_json_arrays=True,
+        refuses_web_archives=False,
         orders_by_number=False,
         bounds_held_out=False,
         default_cap=8.0,
@@ -67,6 +72,7 @@ RULES = {
         sums_norm_by_blocks=True,
         corrects_ema=True,
         reads_json_arrays=True,
+        refuses_web_archives=True,
         orders_by_number=True,
         bounds_held_out=True,
         default_cap=8.0,

@@ -1,6 +1,6 @@
 """Long lines over several rows."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -9,6 +9,7 @@ from trainer.rundir.names import escape_control
 
 
 @given(st.lists(st.text(max_size=60), max_size=8), st.integers(2, 20))
+@example(["\N{EMOJI MODIFIER FITZPATRICK TYPE-1-2}", "\N{COMBINING ACUTE ACCENT}"], 2)
 def test_every_character_stands_in_one_row_and_no_row_is_too_wide(
     texts: list[str], width: int
 ) -> None:
