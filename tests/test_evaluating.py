@@ -1,6 +1,7 @@
 """`andrea-console evaluate`: the whole held-out text at a checkpoint, beside a training run."""
 
-import os
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -126,12 +127,21 @@ def test_the_verb_evaluates_beside_a_trainer_and_console_and_status_show_it(
     assert status["evaluations"][-1]["whole"] == made["whole"]
 
 
-def test_its_process_ends_when_nobody_reads_on(run: RunDirectory) -> None:
+def test_its_process_ends_when_nobody_reads_on(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Remembered(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Remembered)
     told = evaluate(run, step=8, sources=(), device="")
     assert isinstance(next(each for each in told if not isinstance(each, str)), Reached)
     told.close()  # type: ignore[attr-defined]  # it is a generator
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert [process.returncode for process in started] == [-signal.SIGTERM]
 
 
 @pytest.mark.parametrize(

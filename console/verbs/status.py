@@ -138,6 +138,7 @@ def sources_json(view: RunView, facts: SourceFacts) -> list[dict[str, Any]]:
             "val_loss": row.val_loss,
             "share": row.share,
             "wanted_share": row.wanted,
+            "duplicates": size.duplicates if (size := facts.sizes.get(row.name)) else None,
             "memorised": ill.words() if (ill := view.health.memorised.get(row.name)) else None,
         }
         for row in sources_at(facts, None)

@@ -42,6 +42,7 @@ class Prepared:
         *,
         most: int = MOST_TOKENS,
         n_workers: int = 1,
+        drops: bool = False,
     ) -> None:
         folder = path.with_name(f"{path.name} as {most} by {n_workers}")
         self.index, _ = Preparation(
@@ -49,7 +50,7 @@ class Prepared:
             source=SourceSettings(path=str(path)),
             base=path.parent,
             folder=folder,
-            rules=TextRules(piece_characters=64, held_out_tokens=most),
+            rules=TextRules(piece_characters=64, held_out_tokens=most, drops_duplicates=drops),
             is_checked=True,
             tokenizer=tokenizer,
             dtype="<u2",
@@ -116,6 +117,16 @@ def test_the_choice_is_the_texts_alone_however_it_lies_on_the_disk(
         found = Prepared(path, tokenizer, most=MOST_TOKENS, n_workers=n_workers)
         assert found.bytes == expected.bytes
         assert found.index == expected.index
+
+
+def test_copies_that_are_dropped_are_no_part_of_the_choice(
+    tmp_path: Path, tokenizer: TextTokenizer
+) -> None:
+    once = Prepared(put(tmp_path / "once.jsonl", LARGE), tokenizer, drops=True)
+    twice = Prepared(put(tmp_path / "twice.jsonl", [*LARGE, *LARGE]), tokenizer, drops=True)
+    assert twice.bytes == once.bytes
+    assert twice.index.set_aside_tokens == once.index.set_aside_tokens > 0
+    assert twice.index.held_out_documents == once.index.held_out_documents
 
 
 def test_of_a_source_of_few_pieces_no_more_than_a_twentieth_of_the_tokens_is_held_out() -> None:

@@ -55,6 +55,8 @@ def tell_text(sources: Mapping[str, TokenizedSource], reporter: Reporter) -> Non
                 f"source {name}: {source.set_aside:,} tokens are held out by hash beyond"
                 " data.held_out_tokens: neither trained on nor measured"
             )
+        if source.duplicates:
+            reporter.note(f"source {name}: {source.duplicates}")
         if source.replaced:
             reporter.note(f"source {name}: prepared anew: {source.replaced}")
         if drift.files and drift.files.unreadable:

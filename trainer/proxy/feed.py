@@ -166,7 +166,7 @@ def open_sources(
     progress: Progress,
 ) -> tuple[TextTokenizer, dict[str, TokenizedSource]]:
     """Tokenizer and tokens of a run, prepared now where they aren't yet; as `open_feed`."""
-    tokenizer = _open_tokenizer(run, settings, trained, phase, progress)
+    tokenizer = open_tokenizer(run, settings, trained, phase, progress)
     texts = trained.texts if trained else {}
     _expect(run, settings, progress)
     sources = {}
@@ -208,7 +208,7 @@ def require_told(path: Path, records: Iterable[LossRecord]) -> None:
             )
 
 
-def _open_tokenizer(
+def open_tokenizer(
     run: RunDirectory,
     settings: Settings,
     trained: Environment | None,

@@ -58,11 +58,17 @@ class OrderedPieces:
         self._merged.append(pieces)
         self._documents += told["documents"]
 
-    def settle(self, most_tokens: int, train_tokens: int) -> "Kept":
+    def settle(
+        self, most_tokens: int, train_tokens: int, dropped: NDArray[np.bool_] | None = None
+    ) -> "Kept":
         """Which stay held out: those with the least hashes, up to `most_tokens`, and to 5 % of all
         the source's tokens; all copies of a piece or none.
+
+        `dropped`: of each document, whether its tokens are not there any more.
         """
         pieces = np.concatenate(self._merged) if self._merged else np.empty(0, _PIECE)
+        if dropped is not None:
+            pieces = pieces[~dropped[pieces["document"]]]
         hashes, which = np.unique(pieces["hash"].astype(np.uint64), return_inverse=True)
         of_each = np.zeros(len(hashes), np.int64)
         np.add.at(of_each, which, pieces["tokens"].astype(np.int64))

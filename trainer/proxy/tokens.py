@@ -1,6 +1,6 @@
 """A source's tokens: encoded once, kept under `tokens/`, read through a memory map."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -48,6 +48,8 @@ class TokenizedSource:
     """Tokens that are neither trained on nor held out."""
     replaced: str = ""
     """How they differed from those of the tokens before, which were replaced now."""
+    duplicates: str = ""
+    """What became of documents that are there more than once, where they were prepared now."""
 
 
 def tokenize_source(
@@ -78,16 +80,18 @@ def tokenize_source(
         OSError: the cache can't be written.
     """
     folder = token_folder(run.tokens, name)
-    dtype = "<u2" if vocab_size <= 65_536 else "<u4"
+    dtype = _dtype(vocab_size)
 
     def check() -> None:
         progress(0.0, f"reading {name}")
 
     is_frozen = frozen is not None
     with naming(name):
-        index, left_out, replaced = read_index(folder, frozen or ""), "", ""
-        if index is not None and (index.tokenizer, index.dtype) != (tokenizer.sha256, dtype):
-            index = None
+        index, left_out, replaced, duplicates = read_index(folder, frozen or ""), "", "", ""
+        made_as = tokenizer.sha256, dtype, rules.drops_duplicates
+        if index is not None:
+            was_made_as = index.tokenizer, index.dtype, index.drops_duplicates
+            index = index if was_made_as == made_as else None
         drift = (
             Drift()
             if index is None
@@ -102,20 +106,19 @@ def tokenize_source(
             )
         )
         if index is None or not (is_frozen or drift.is_same or drift.files is None):
-            index, files = Preparation(
-                name=name,
-                source=source,
-                base=run.path,
-                folder=folder,
-                rules=rules,
-                is_checked=not is_frozen,
+            preparation = preparation_of(
+                name,
+                source,
+                run=run,
                 tokenizer=tokenizer,
-                dtype=dtype,
+                vocab_size=vocab_size,
                 progress=progress,
-                wanted=frozen or "",
-            ).run()
+                rules=rules,
+            )
+            index, files = replace(preparation, is_checked=not is_frozen, wanted=frozen or "").run()
             replaced = ", ".join(filter(None, (drift.altered, drift.added)))
             drift, left_out = Drift(files=files), index.left_out
+            duplicates = index.duplicate_words
             write_index(folder, index, files)
         elif drift.is_same and drift.is_known and drift.files and drift.files.stamp != index.stamp:
             write_index(folder, index, drift.files)
@@ -131,12 +134,41 @@ def tokenize_source(
         left_out=left_out,
         set_aside=index.set_aside_tokens,
         replaced=replaced,
+        duplicates=duplicates,
     )
 
 
 def held_out_tokens(folder: Path, index: TokenIndex) -> TokenArray:
     """What is held out of the source whose tokens are in the folder."""
     return _map(folder / index.file_names[1], index.dtype, index.held_out_tokens)
+
+
+def preparation_of(
+    name: str,
+    source: SourceSettings,
+    *,
+    run: RunDirectory,
+    tokenizer: TextTokenizer,
+    vocab_size: int,
+    progress: Progress,
+    rules: TextRules,
+) -> Preparation:
+    """How a source that nothing was trained on yet becomes tokens."""
+    return Preparation(
+        name=name,
+        source=source,
+        base=run.path,
+        folder=token_folder(run.tokens, name),
+        rules=rules,
+        is_checked=True,
+        tokenizer=tokenizer,
+        dtype=_dtype(vocab_size),
+        progress=progress,
+    )
+
+
+def _dtype(vocab_size: int) -> str:
+    return "<u2" if vocab_size <= 65_536 else "<u4"
 
 
 def _map(path: Path, dtype: str, tokens: int) -> TokenArray:

@@ -37,8 +37,8 @@ CHANGED_BY_PIVOT = ("sources.", "policy.")
 FIXED_BY_WEIGHTS = {
     "model": "is part of the weights' shape",
     "tokenizer": "tells what the token ids mean that the weights have learned",
+    "data": "is how the tokens were made that the history was trained on",
     "preset": "is part of the weights' shape",
-    "data": "decides which text the weights have seen",
     "rules": "are those that the weights were trained by",
 }
 """What no fork can have otherwise than its parent, and why."""

@@ -26,7 +26,7 @@ from trainer.rundir.reading import read_file
 T = TypeVar("T")
 
 _SECTIONS = (
-    *("model", "tokenizer", "train", "optimizer", "checkpoint", "audit", "data", "trainer"),
+    *("model", "tokenizer", "data", "train", "optimizer", "checkpoint", "audit", "trainer"),
 )
 
 _BOM = "\ufeff"
@@ -207,6 +207,7 @@ _COMMENTS = {
     "rules": "of arithmetic and data: the newest when the run was made, and kept for ever",
     "tokenizer.path": "a tokenizer.json of one's own; empty: learned from the sources' text",
     "tokenizer.separator": "its special token that ends a document",
+    "data.drop_duplicates": "true: of documents with the same text a source gives only the first",
     "train.batch_tokens": "tokens a step",
     "train.micro_batch": "rows a forward pass",
     "train.device": "auto | cpu | cuda | cuda:N",

@@ -216,8 +216,10 @@ TOKENS = "tokens:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSettings:
-    """How the text of all sources is parted."""
+    """How the sources' text becomes tokens."""
 
+    drop_duplicates: bool = False
+    """Of documents of a source with the same text only the first is trained on."""
     held_out_tokens: int = 10_000_000
     """Of a source at most, 1 % of it being less; from rules 4 on."""
 
@@ -290,11 +292,11 @@ class Settings:
     seed: int = 1337
     model: ModelSettings
     tokenizer: TokenizerSettings = LEARNED_TOKENIZER
+    data: DataSettings = DEFAULT_DATA
     train: TrainSettings
     optimizer: OptimizerSettings
     checkpoint: CheckpointSettings = CheckpointSettings()
     audit: AuditSettings = AuditSettings()
-    data: DataSettings = DEFAULT_DATA
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
     policy: Mapping[str, ArmPolicy] = field(default_factory=dict)
     trainer: TrainerSettings = TrainerSettings()
