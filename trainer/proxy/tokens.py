@@ -17,6 +17,7 @@ from trainer.rundir.sources.documents import naming
 from trainer.rundir.sources.prepared import (
     COMPARED_BYTES,
     Drift,
+    TokenIndex,
     drift_of,
     read_index,
     token_folder,
@@ -43,6 +44,8 @@ class TokenizedSource:
     """How the source's files differ from those that the tokens were made of."""
     left_out: str = ""
     """What of the files is no text, where they were read now."""
+    set_aside: int = 0
+    """Tokens that are neither trained on nor held out."""
     replaced: str = ""
     """How they differed from those of the tokens before, which were replaced now."""
     duplicates: str = ""
@@ -119,19 +122,25 @@ def tokenize_source(
             write_index(folder, index, files)
         elif drift.is_same and drift.is_known and drift.files and drift.files.stamp != index.stamp:
             write_index(folder, index, drift.files)
-    train, held_out = index.file_names
+    train, _ = index.file_names
     return TokenizedSource(
         name=name,
         train=_map(folder / train, dtype, index.train_tokens),
-        held_out=_map(folder / held_out, dtype, index.held_out_tokens),
+        held_out=held_out_tokens(folder, index),
         documents=index.documents,
         held_out_documents=index.held_out_documents,
         fingerprint=index.fingerprint,
         drift=drift,
         left_out=left_out,
+        set_aside=index.set_aside_tokens,
         replaced=replaced,
         duplicates=duplicates,
     )
+
+
+def held_out_tokens(folder: Path, index: TokenIndex) -> TokenArray:
+    """What is held out of the source whose tokens are in the folder."""
+    return _map(folder / index.file_names[1], index.dtype, index.held_out_tokens)
 
 
 def preparation_of(

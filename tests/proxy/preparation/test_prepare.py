@@ -31,7 +31,8 @@ from trainer.rundir.sources.prepared import TokenIndex
 from trainer.rundir.sources.text_rules import TextRules
 
 Prepare = Callable[..., TokenIndex]
-RULES = TextRules(piece_characters=64)
+RULES = TextRules(piece_characters=64, held_out_tokens=600)
+"""Of the folder's text 1 % is more."""
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +90,7 @@ def test_any_number_of_processes_gives_the_same_bytes(tmp_path: Path, prepared: 
     assert alone == prepared("three", n_workers=3)
     assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "three")
     assert set(bytes_of(tmp_path / "one")) == {*alone.file_names, alone.origins_name}
+    assert alone.held_out_tokens <= RULES.held_out_tokens < alone.set_aside_tokens
 
 
 def test_units_are_the_documents_of_the_source(

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from trainer.proxy.held_out import Sides, digest_of, hashed, new_count
+from trainer.proxy.held_out import (
+    DocumentCount,
+    PieceCount,
+    Sides,
+    digest_of,
+    hashed,
+    new_count,
+)
+from trainer.proxy.held_out_pieces import OrderedPieces
 from trainer.proxy.preparation.documents import records_of
 from trainer.proxy.preparation.token_pieces import hashed_tokens, token_segments
 from trainer.proxy.preparation.units import Tokens, Unit, read_unit
@@ -65,7 +73,7 @@ class Encoder:
             held_out=b"".join(made.held_out),
             documents=made.records(),
             text_bytes=sum(made.text_bytes),
-            counted=made.count.told(),
+            counted=made.counted(),
             left_out=left_out,
         )
 
@@ -81,10 +89,18 @@ class _Made:
     origins: list[int] = field(default_factory=list)
     train_bytes: list[int] = field(default_factory=list)
     held_out_bytes: list[int] = field(default_factory=list)
-    count: Any = None
+    count: DocumentCount | PieceCount | OrderedPieces = field(init=False)
 
     def __post_init__(self) -> None:
-        self.count = new_count(self.encoder.piece_characters)
+        is_apart = self.encoder.sides.apart
+        self.count = OrderedPieces() if is_apart else new_count(self.encoder.piece_characters)
+
+    def counted(self) -> dict[str, Any]:
+        """Of what is held out, for `merge`."""
+        if not isinstance(self.count, OrderedPieces):
+            return self.count.told()
+        item_bytes = np.dtype(self.encoder.dtype).itemsize
+        return self.count.told([len(piece) // item_bytes for piece in self.held_out])
 
     def take_text(self, documents: Iterable[tuple[int, str]], check: Callable[[], None]) -> None:
         """Encode them."""

@@ -2,13 +2,14 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trainer.proxy.preparation.documents import (
     RECORD,
@@ -42,6 +43,8 @@ class Parts:
         """What was told of each unit that is whole."""
         self.sizes = dict.fromkeys(_FILES, 0)
         """Bytes of each file."""
+        self.dropped: NDArray[np.bool_] | None = None
+        """Of each document that there was, whether it was left out as a duplicate."""
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -113,6 +116,20 @@ class Parts:
         """sha256 of the documents' sha256s, in order."""
         return fingerprint_of_records(read_records(self._paths["documents"]))
 
+    def keep_held_out(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Let `finish` keep only these of the held-out bytes, from which to which.
+
+        What the journal tells of stays as it is until then.
+        """
+        kept, size = self._folder / "preparing.kept.partial", 0
+        with self._paths["held_out"].open("rb") as all_of_it, kept.open("wb") as file:
+            for start, end in spans:
+                all_of_it.seek(start)
+                size += file.write(all_of_it.read(end - start))
+            file.flush()
+            os.fdatasync(file.fileno())
+        self._paths["held_out"], self.sizes["held_out"] = kept, size
+
     def find_duplicates(self, check: Callable[[], None], *, drops: bool) -> int:
         """Count the documents that have the text of an earlier one; with `drops`, leave them out.
 
@@ -122,6 +139,7 @@ class Parts:
         marks = mark_duplicates(records, self.documents, self._folder, check)
         n_duplicates = int(np.count_nonzero(marks))
         if drops and n_duplicates:
+            self.dropped = marks
             self._paths, self.sizes = copy_without(marks, self._paths, self._folder, check)
         return n_duplicates
 

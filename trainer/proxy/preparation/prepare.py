@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.proxy.held_out import BY_HASH, DocumentCount, PieceCount, Sides, new_count
+from trainer.proxy.held_out_pieces import Kept, OrderedPieces
 from trainer.proxy.preparation.encoding import Encoded, Encoder
 from trainer.proxy.preparation.meter import Reached, extent_of, meter_of
 from trainer.proxy.preparation.parts import Parts
@@ -103,6 +104,8 @@ class Preparation:
                 parts.drop()
                 raise SourceError(f"{self.source.path}: there is no text in it")
             known.left_out.require_few()
+            if isinstance(known.count, OrderedPieces):
+                return self._finished(parts, known)
             held_out_documents, bound = known.count.settle(parts.documents, known.text_bytes)
             if sides.bound != BY_HASH or known.count.divides_as(bound):
                 return self._finished(parts, known, held_out_documents)
@@ -142,7 +145,13 @@ class Preparation:
     @property
     def _sides(self) -> Sides:
         """At first; where that is too much or nothing, `_encode` goes by others."""
-        return Sides(BY_HASH, self.rules.piece_characters > 0)
+        is_apart = self.rules.held_out_tokens > 0
+        return Sides(BY_HASH, self.rules.piece_characters > 0, is_apart)
+
+    def _nothing_known(self) -> "_Known":
+        is_apart = self.rules.held_out_tokens > 0
+        count = OrderedPieces() if is_apart else new_count(self.rules.piece_characters)
+        return _Known(count, LeftOut(self.source.max_odd_share))
 
     def _encoder_and_key(self, files: SourceFiles, sides: Sides) -> tuple[Encoder, str]:
         encoder = Encoder(
@@ -154,7 +163,7 @@ class Preparation:
         return encoder, self._key(files, sides)
 
     def _join(self, parts: Parts, shares: list[Path], key: str) -> "_Known":
-        known = _Known(new_count(self.rules.piece_characters), LeftOut(self.source.max_odd_share))
+        known = self._nothing_known()
         for told in parts.units:
             known.add(told)
         for told, unit in units_of_shares(shares, key, len(parts.units)):
@@ -175,7 +184,7 @@ class Preparation:
         )
 
     def _go_on(self, parts: Parts, encoder: Encoder, files: SourceFiles) -> "_Known":
-        known = _Known(new_count(self.rules.piece_characters), LeftOut(self.source.max_odd_share))
+        known = self._nothing_known()
         for told in parts.units:
             known.add(told)
         whole = extent_of(files)
@@ -218,7 +227,16 @@ class Preparation:
         is_worth_it = total_bytes >= _WORTH_PROCESSES_BYTES
         return self.n_workers or (available_cores() if is_worth_it else 1)
 
-    def _finished(self, parts: Parts, known: "_Known", held_out_documents: int) -> TokenIndex:
+    def _bound(self, parts: Parts, pieces: OrderedPieces) -> Kept:
+        """Of what is held out by hash, as much as the rules let a source have."""
+        item_bytes = int(self.dtype[2:])
+        train_tokens = parts.sizes["train"] // item_bytes
+        kept = pieces.settle(self.rules.held_out_tokens, train_tokens, parts.dropped)
+        if kept.set_aside:
+            parts.keep_held_out((a * item_bytes, b * item_bytes) for a, b in kept.spans())
+        return kept
+
+    def _finished(self, parts: Parts, known: "_Known", held_out_documents: int = 0) -> TokenIndex:
         fingerprint = parts.fingerprint()
         if not fingerprint.startswith(self.wanted):
             parts.drop()
@@ -232,6 +250,10 @@ class Preparation:
         text_bytes = known.text_bytes
         if self.rules.drops_duplicates:
             held_out_documents, text_bytes = parts.held_out_documents(), parts.text_bytes()
+        set_aside = 0
+        if isinstance(known.count, OrderedPieces):
+            kept = self._bound(parts, known.count)
+            held_out_documents, set_aside = kept.documents, kept.set_aside
         index = TokenIndex(
             stamp="",
             tokenizer=self.tokenizer.sha256,
@@ -243,6 +265,7 @@ class Preparation:
             held_out_tokens=parts.sizes["held_out"] // item_bytes,
             text_bytes=0 if self.source.holds_tokens else text_bytes,
             left_out=known.left_out.words,
+            set_aside_tokens=set_aside,
             duplicates=duplicates,
             drops_duplicates=self.rules.drops_duplicates,
         )
@@ -269,7 +292,7 @@ class Preparation:
 class _Known:
     """Of a source, from its units so far."""
 
-    count: DocumentCount | PieceCount
+    count: DocumentCount | PieceCount | OrderedPieces
     left_out: LeftOut
     text_bytes: int = 0
     reached: Reached = field(default_factory=Reached)

@@ -58,6 +58,8 @@ class TokenIndex:
     """0: written by a version that did not keep it. With the tokens, the text's bytes a token."""
     left_out: str = ""
     """What of the files is no text, in words."""
+    set_aside_tokens: int = 0
+    """Held out by hash, but more than a source may hold out: neither trained on nor measured."""
     duplicates: int | None = None
     """Documents with the text of an earlier one of the source; None: nobody counted them."""
     drops_duplicates: bool = False
