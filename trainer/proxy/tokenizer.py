@@ -39,16 +39,17 @@ _SAMPLED = 0.9
 class TextTokenizer:
     """Text to tokens and back; any text and any token ids are fine."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, may_be_fast: bool = True) -> None:
         self._data = data
         self.sha256 = hashlib.sha256(data).hexdigest()
+        self._may_be_fast = may_be_fast
         self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
         # The separator's name in a text is text; only the end of a document is the token.
         self._tokenizer.encode_special_tokens = True
 
-    def __reduce__(self) -> tuple[type["TextTokenizer"], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[..., "TextTokenizer"], tuple[()]]:
         """For a process that encodes beside this one."""
-        return TextTokenizer, (self._data,)
+        return partial(TextTokenizer, self._data, may_be_fast=self._may_be_fast), ()
 
     @property
     def entries(self) -> int:
@@ -62,6 +63,40 @@ class TextTokenizer:
 
     def encode(self, documents: Sequence[str]) -> list[list[int]]:
         """Token ids of each document, without the separator; several threads."""
+        fast = self._fast
+        if fast is None:
+            return self._encode_by_reference(documents)
+        if not all(map(fast.can_encode, documents)):
+            return [
+                ids
+                for document in documents
+                for ids in (
+                    fast.encode([document], 1)
+                    if fast.can_encode(document)
+                    else self._encode_by_reference([document])
+                )
+            ]
+        return fast.encode(documents, default_threads())
+
+    def prove(self, documents: Sequence[str]) -> None:
+        """Encode by `tokenizers` alone from here on if that gives other ids for these."""
+        if self._fast and self.encode(documents) != self._encode_by_reference(documents):
+            self._may_be_fast = False
+
+    @property
+    def was_refuted(self) -> bool:
+        """Whether the fast encoder gave other ids than it should, and is not used any more."""
+        return not self._may_be_fast
+
+    @property
+    def _fast(self) -> FastEncoder | None:
+        return self._convert() if self._may_be_fast else None
+
+    @cache
+    def _convert(self) -> FastEncoder | None:
+        return fast_encoder(self._data)
+
+    def _encode_by_reference(self, documents: Sequence[str]) -> list[list[int]]:
         encoded = self._tokenizer.encode_batch_fast(documents, add_special_tokens=False)
         return [encoding.ids for encoding in encoded]
 
