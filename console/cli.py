@@ -24,6 +24,7 @@ from trainer import __version__
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.presets import PRESETS
 from trainer.rundir.config.run_toml import load_settings
+from trainer.rundir.config.settings import SEPARATOR, TokenizerSettings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import Exit, RunError, SettingsError
@@ -230,6 +231,17 @@ def _console_parser() -> argparse.ArgumentParser:
         type=_source,
         help="text that a new run trains on: files, *.jsonl, or python:docs; may be repeated",
     )
+    parser.add_argument(
+        "--tokenizer",
+        metavar="FILE",
+        help="tokenizer.json of one's own for a new run (default: learned from its text); the model"
+        " gets a row for each entry",
+    )
+    parser.add_argument(
+        "--separator",
+        metavar="NAME",
+        help=f"its special token that ends a document (default: {SEPARATOR})",
+    )
     starting = parser.add_mutually_exclusive_group()
     starting.add_argument(
         "--launch", action="store_true", help="start the trainer of a run that is there, as r does"
@@ -266,4 +278,11 @@ def _find_run(parsed: argparse.Namespace, command: tuple[str, ...]) -> tuple[Run
     sources = dict(parsed.source)
     if len(sources) < len(parsed.source):
         raise SettingsError("--source: a name is given twice")
-    return ensure_run(parsed.run, preset=parsed.preset, sources=sources, command=command)
+    if parsed.separator and not parsed.tokenizer:
+        raise SettingsError("--separator: is of a --tokenizer; one that is learned has its own")
+    tokenizer = TokenizerSettings(
+        path=parsed.tokenizer or "", separator=parsed.separator or SEPARATOR
+    )
+    return ensure_run(
+        parsed.run, preset=parsed.preset, sources=sources, command=command, tokenizer=tokenizer
+    )

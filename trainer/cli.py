@@ -31,6 +31,11 @@ from trainer.rundir.start_checks import look_ahead, require_untouched
 from trainer.rundir.state import State
 from trainer.signals import Signals, StopRequested
 
+PREPARE = "prepare"
+_STOPPED_PREPARING = (
+    "stopped while preparing: what is prepared stays, and the next start goes on from there"
+)
+
 _END = {
     Exit.FINISHED: "finished",
     Exit.HELD: "held",
@@ -58,7 +63,7 @@ def _run(argv: Sequence[str] | None, signals: Signals) -> int:
     try:
         _find_run(run, arguments.preset)
         with Hold(run) as hold:
-            return _live(hold, signals, arguments.until)
+            return _live(hold, signals, arguments.until, prepares=arguments.prepares)
     except RunError as error:
         print_line(f"andrea-trainer: {error}", to=sys.stderr)
         return error.exit_code
@@ -69,20 +74,42 @@ def _run(argv: Sequence[str] | None, signals: Signals) -> int:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == [PREPARE]:
+        return _parse_prepare(words[1:])
     parser = argparse.ArgumentParser(
         prog="andrea-trainer",
-        description="Train the run in the directory RUN, from its newest checkpoint on.",
-        epilog="SIGTERM: finish the step, write a checkpoint, exit. SIGUSR1: write one, go on.",
+        usage="%(prog)s [options] RUN\n       %(prog)s prepare [options] RUN",
+        description="Train the run in the directory RUN, from its newest checkpoint on; prepare:"
+        " make the tokens of its sources, and train nothing.",
+        epilog="SIGTERM: finish the step, write a checkpoint, exit. SIGUSR1: write one, go on."
+        " A directory that is named prepare is reached as ./prepare.",
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="the run directory")
-    parser.add_argument(
-        "--preset", choices=list(PRESETS), help="make the run with this preset if it isn't there"
-    )
+    _add_run(parser)
     parser.add_argument(
         "--until", type=int, metavar="STEP", help="train no further than to this step, save, exit 0"
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    return parser.parse_args(argv)
+    parser.set_defaults(prepares=False)
+    return parser.parse_args(words)
+
+
+def _parse_prepare(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog=f"andrea-trainer {PREPARE}",
+        description="Make the tokenizer and the tokens of all sources of a run, and train nothing.",
+        epilog="SIGTERM, SIGINT: stop; what is done stays, and the next start goes on from there.",
+    )
+    _add_run(parser)
+    parser.set_defaults(prepares=True, until=None)
+    return parser.parse_args(words)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, metavar="RUN", help="the run directory")
+    parser.add_argument(
+        "--preset", choices=list(PRESETS), help="make the run with this preset if it isn't there"
+    )
 
 
 def _find_run(run: RunDirectory, preset: str | None) -> None:
@@ -94,14 +121,19 @@ def _find_run(run: RunDirectory, preset: str | None) -> None:
     ensure_run(run.path, preset=preset)
 
 
-def _live(hold: Hold, signals: Signals, until: int | None) -> Exit:
+def _live(hold: Hold, signals: Signals, until: int | None, *, prepares: bool) -> Exit:
     """The whole life of a trainer that holds the run; its end is in the state, in words."""
     run = hold.run
     require_untouched(run)
     before = state_left_behind(run)
     reporter = Reporter(run.state, first_state(run, before))
     try:
-        outcome = start(run, before, reporter, signals, hold=hold, until=until)
+        if prepares:
+            outcome = prepare(run, before, reporter, signals)
+            if outcome is Exit.FINISHED:
+                return outcome
+        else:
+            outcome = start(run, before, reporter, signals, hold=hold, until=until)
     except RunError as error:
         _end(reporter, error.exit_code, str(error), is_said=False)  # _run says it, on stderr
         raise
@@ -127,6 +159,7 @@ def first_state(run: RunDirectory, before: State | None) -> State:
         before,
         doing="",
         detail="",
+        preparing=None,
         takes_signals=False,
         pid=pid,
         phase=phase,
@@ -138,6 +171,23 @@ def first_state(run: RunDirectory, before: State | None) -> State:
         exit_code=None,
         reason="",
     )
+
+
+def prepare(run: RunDirectory, before: State | None, reporter: Reporter, signals: Signals) -> Exit:
+    """Prepare the sources under a lock that is held already; a stop is not yet in the state."""
+    # what reads and encodes text takes a moment to load: handlers and lock come first
+    from trainer.preparing import prepare_run  # noqa: PLC0415
+
+    try:
+        settings = _look_ahead(run, reporter, signals, "preparing the sources")
+        if settings.trainer.command:
+            raise SettingsError(
+                f"{run.settings}: trainer.command names another trainer, which prepares its own"
+            )
+        return prepare_run(run, settings, before=before, reporter=reporter, signals=signals)
+    except StopRequested:
+        reporter.now(reason=_STOPPED_PREPARING)
+        return signals.stop_exit or Exit.TERMINATED
 
 
 def start(
@@ -154,22 +204,28 @@ def start(
     `hold`: looked at in each step. `until`: a step to end after, before the run's last.
     """
     try:
-        ahead = look_ahead(run, check=signals.stop_if_asked)
-        if ahead.refusals:
-            raise ahead.refusals[0]
-        settings = load_settings(run.settings)
-        reporter.now(
-            doing="starting",
-            detail="loading torch",
-            takes_signals=True,
-            total_steps=settings.train.total_steps,
-        )
-        for note in ahead.notes:
-            reporter.note(note)
+        settings = _look_ahead(run, reporter, signals, "loading torch")
         return _train(run, settings, before, reporter, signals, hold, until)
     except StopRequested:
         reporter.now(reason="stopped while starting; nothing was trained, nothing to save")
         return signals.stop_exit or Exit.TERMINATED
+
+
+def _look_ahead(run: RunDirectory, reporter: Reporter, signals: Signals, detail: str) -> Settings:
+    """The settings of a start that nothing refuses; raises `RunError`, `StopRequested`."""
+    ahead = look_ahead(run, check=signals.stop_if_asked)
+    if ahead.refusals:
+        raise ahead.refusals[0]
+    settings = load_settings(run.settings)
+    reporter.now(
+        doing="starting",
+        detail=detail,
+        takes_signals=True,
+        total_steps=settings.train.total_steps,
+    )
+    for note in ahead.notes:
+        reporter.note(note)
+    return settings
 
 
 def _train(
@@ -197,6 +253,13 @@ def _train(
 
 def _end(reporter: Reporter, code: Exit, reason: str, *, is_said: bool = True) -> None:
     doing = _END.get(code, "failed")
-    reporter.now(doing=doing, detail="", takes_signals=False, exit_code=int(code), reason=reason)
+    reporter.now(
+        doing=doing,
+        detail="",
+        preparing=None,
+        takes_signals=False,
+        exit_code=int(code),
+        reason=reason,
+    )
     if is_said:
         reporter.say(f"{doing}: {after_word(doing, reason)}")

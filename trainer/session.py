@@ -13,7 +13,8 @@ from trainer.persistence.checkpoints import NO_CHECKPOINT_ALARM, Checkpointer
 from trainer.persistence.hold import Hold
 from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
-from trainer.persistence.source_watch import GOES_ON_PREPARED, SourceWatch, text_alarm
+from trainer.persistence.source_notes import tell_text, telling
+from trainer.persistence.source_watch import SourceWatch
 from trainer.proxy.feed import Feed, open_feed
 from trainer.rundir.checkpoints.checkpoint import Checkpoint
 from trainer.rundir.checkpoints.coverage import own_checkpoints, require_as_audited
@@ -24,7 +25,6 @@ from trainer.rundir.config.settings import Settings
 from trainer.rundir.environment import TEXT_OF, recorded_environment
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.leftovers import remove_leftovers
-from trainer.rundir.names import shown
 from trainer.rundir.outcomes import Exit, HistoryError, RunError, TokensError
 from trainer.rundir.pivot.journal import hold_wanted
 from trainer.rundir.records.record_file import Repair, without_collector
@@ -215,10 +215,6 @@ def _open_feed(
     reporter: Reporter,
     signals: Signals,
 ) -> Feed:
-    def progress(fraction: float, what: str) -> None:
-        signals.stop_if_asked()
-        reporter.soon(lambda: {"detail": f"{what}: {fraction:.0%}"})
-
     past = list(history.past())
     phase, step = reporter.state.phase, reporter.state.step
     phase_start = next((r.step - 1 for r in past if r.step and r.phase == phase), step)
@@ -231,9 +227,10 @@ def _open_feed(
         remembered=before.arms if before else {},
         trained=recorded_environment(run, before) if history.phases else None,
         is_new=phase not in history.phases,
-        progress=progress,
+        progress=telling(reporter, signals),
     )
-    _tell_text(feed, reporter)
+    reporter.now(preparing=None)
+    tell_text(feed.sources, reporter)
     if phase > 1 and phase_start == step:
         _tell_sources(feed, reporter)
     _tell_held_out(settings, feed, reporter)
@@ -242,24 +239,6 @@ def _open_feed(
 
 def _drifts(feed: Feed) -> dict[str, Drift]:
     return {name: source.drift for name, source in feed.sources.items()}
-
-
-def _tell_text(feed: Feed, reporter: Reporter) -> None:
-    """How the sources' files differ from those that their tokens were made of."""
-    for name, source in feed.sources.items():
-        drift = source.drift
-        if drift.altered:
-            reporter.alarm(text_alarm(name), f"{drift.altered}; {GOES_ON_PREPARED}")
-        if drift.added:
-            reporter.note(f"source {name}: {drift.added}; new text comes in by a pivot")
-        if source.left_out:
-            reporter.note(f"source {name}: left out: {source.left_out}")
-        if source.replaced:
-            reporter.note(f"source {name}: prepared anew: {source.replaced}")
-        if drift.files and drift.files.unreadable:
-            folders = ", ".join(map(shown, drift.files.unreadable[:3]))
-            n = len(drift.files.unreadable)
-            reporter.note(f"source {name}: can't be read: {n:,} folders ({folders})")
 
 
 def _tell_held_out(settings: Settings, feed: Feed, reporter: Reporter) -> None:

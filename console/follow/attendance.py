@@ -17,11 +17,13 @@ from console.view.alarm_book import (
     joined,
     raised_since,
     unacknowledged,
+    waiting,
 )
+from console.view.alarm_events import with_alarms
 from console.view.away import away_words, seen
 from console.view.glance import Follower, Glance
 from console.view.machine import Machine
-from console.view.run_view import RunView
+from console.view.run_view import Event, RunView
 
 _KEEP_SECONDS = 60.0
 """How often what was seen is written down."""
@@ -43,6 +45,8 @@ class Attendance:
         """What the console before left, until it was told."""
         self._kept_at = self._clock.monotonic()
         self._away = ""
+        self._events: tuple[Event, ...] = ()
+        self._joined_from: tuple[tuple[Event, ...], tuple[Alarm, ...]] = ((), ())
         self.problem = ""
         """Why nothing can be written down; empty where it can."""
 
@@ -55,8 +59,9 @@ class Attendance:
             return Glance(
                 view,
                 series,
-                alarms=remembered.alarms,
+                alarms=waiting(remembered.alarms),
                 away=self._away,
+                events=self._events_of(view, remembered.alarms, series),
                 sources=self._follower.sources,
             )
 
@@ -95,6 +100,15 @@ class Attendance:
             self._keep()
         return self._remembered
 
+    def _events_of(
+        self, view: RunView, alarms: tuple[Alarm, ...], series: SeriesView
+    ) -> tuple[Event, ...]:
+        """The same object until there is another."""
+        if (view.events, alarms) != self._joined_from:
+            self._joined_from = (view.events, alarms)
+            self._events = with_alarms(view.events, alarms, series)
+        return self._events
+
     def _recall(self, view: RunView, series: SeriesView) -> Remembered:
         """What the console before left of this run; of another one under its path, nothing."""
         told = series.t[:1]
@@ -113,8 +127,8 @@ class Attendance:
         if before.seen is None:
             return known
         alarms = joined(known.alarms, raised_since(view.events, before.seen.t, now=now))
-        waiting = unacknowledged(alarms)
-        self._away = away_words(before.seen, view, n_alarms=waiting, now=now)
+        n_alarms = unacknowledged(alarms)
+        self._away = away_words(before.seen, view, n_alarms=n_alarms, now=now)
         return replace(known, alarms=alarms)
 
     def _keep(self) -> None:

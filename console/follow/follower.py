@@ -22,7 +22,7 @@ from console.view.build_view import Facts, evidence_of, reduce, step_of_run
 from console.view.cached_file import CachedFile, read_news, read_settings
 from console.view.checkpoint_rows import CheckpointBook
 from console.view.disk_forecast import Room
-from console.view.events import EventBook
+from console.view.events import EventBook, last_end
 from console.view.fork_marks import ForkBook
 from console.view.health_book import HealthBook
 from console.view.log_tail import LogTail
@@ -31,7 +31,7 @@ from console.view.machine import Machine
 from console.view.next_start import NextStartBook
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.view.pivots import PivotBook
-from console.view.run_view import MOVED, UNREADABLE, Mark, RunView, Severity, Status
+from console.view.run_view import MOVED, UNREADABLE, Event, Mark, RunView, Severity, Status
 from console.view.source_book import SourceBook
 from console.view.sources import SourceFacts
 from console.view.thinning_book import ThinningBook
@@ -152,7 +152,7 @@ class Follower:
         memory = state.memory if state is not None and facts.is_state_current else None
         peak = memory.peak_bytes or None if memory is not None else None
         self._tenant = Tenant(presence=presence, told_peak_bytes=peak, room=view.room)
-        self._is_look_due = not (self._is_complete and view.is_judged)
+        self._is_look_due = not (self._is_complete and view.is_judged) or self._events.has_more
         return self._last
 
     def look_at_machine(self) -> Machine:
@@ -277,7 +277,7 @@ class Follower:
         is_current = is_state_current(state, presence, launched.pid if launched else None)
         free_bytes, free_inodes = _free(self.run)
         marks = self._forks.join(self._pivots.label(history.marks))
-        self._look_at_whole(marks, settings)
+        self._look_at_whole(marks, settings, last_end(state, is_running=presence.is_running))
         facts = Facts(
             run=self.run,
             presence=presence,
@@ -314,14 +314,16 @@ class Follower:
         )
         return replace(facts, shown=history.point_at(step_of_run(facts)))
 
-    def _look_at_whole(self, marks: tuple[Mark, ...], settings: Settings | None) -> None:
+    def _look_at_whole(
+        self, marks: tuple[Mark, ...], settings: Settings | None, end: Event | None
+    ) -> None:
         """Events and health; of a long history from the second look on, once it is shown."""
         is_shown, self._is_history_shown = self._is_history_shown, self._is_complete
         if not self._is_complete:
             return
         series, audits = self.series.view(), self._audits.all
         if is_shown:
-            self._events.look(series, marks, audits, settings)
+            self._events.look(series, marks, audits, settings, end)
         if is_shown or len(series) <= _SHORT_RECORDS:
             self._health.look(self._clock.monotonic(), series, audits, settings, marks)
 

@@ -127,6 +127,13 @@ ACTIONS: tuple[Action, ...] = (
         verb="verify",
         verb_help="check every file of the run; exit 0 all well, 1 something is not",
     ),
+    Action(
+        "run.prepare",
+        verb="prepare",
+        changes_run=True,
+        verb_help="make tokenizer and tokens of the run's sources and train nothing; stopped by"
+        " Ctrl-C or stop, it goes on later; exit 0 prepared, else as andrea-trainer",
+    ),
     Action("run.service", verb="service", verb_help="print a systemd unit that trains the run"),
     Action(
         "run.compare",

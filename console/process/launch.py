@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import trainer
 from trainer.rundir.atomic import part_from_others
@@ -204,10 +205,15 @@ async def run_console(run: RunDirectory) -> str:
     return await run_in_terminal(command, own_environment())
 
 
-def own_command(run: RunDirectory) -> list[str]:
+def own_command(run: RunDirectory, *verb: str) -> list[str]:
     """What starts andrea-trainer on the run."""
     # -P: a file `trainer.py` in the working directory must not be taken for the package.
-    return [sys.executable, "-P", "-m", "trainer", str(run.path.absolute())]
+    return [sys.executable, "-P", "-m", "trainer", *verb, str(run.path.absolute())]
+
+
+def become_trainer(run: RunDirectory, *verb: str) -> NoReturn:
+    """Go on as andrea-trainer in this process: its signals, output and exit code. `OSError`."""
+    os.execve(sys.executable, own_command(run, *verb), {**os.environ, **own_environment()})
 
 
 def own_environment() -> dict[str, str]:

@@ -52,7 +52,7 @@ def alarms_of(events: Sequence[Event], waiting: Sequence[alarm_book.Alarm]) -> t
     """What the log tells to have been raised, and what lasts or waits for somebody; each once."""
     raised = (event for event in events if event.kind in _RAISED and event.severity is Severity.BAD)
     told = [(event.step, event.text.removeprefix(alarm_book.RAISED)) for event in raised]
-    told += [(alarm.step, alarm.text) for alarm in waiting]
+    told += [(alarm.place, alarm.text) for alarm in waiting]
     return tuple(
         Alarm(step=step, label=text) for step, text in dict.fromkeys(told) if step is not None
     )

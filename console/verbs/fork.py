@@ -35,6 +35,8 @@ def fork(run: RunDirectory, arguments: argparse.Namespace) -> int:
         f"forked from {run.name} at step {steps(arguments.at)} as {made.name}:"
         f" {size(facts['bytes'])} by {facts['cloned_by']}, sha256 {facts['sha256'][:12]}"
     )
+    if how := facts["tokens_cloned_by"]:
+        message += f"; {size(facts['tokens_bytes'])} of tokens by {how}"
     log_action(made.actions, "fork", message, ok=True)
     say(f"{message}; `andrea-console {quoted(made.path)} --launch` trains it")
     print(made.path)

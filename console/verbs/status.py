@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from console import formatting
@@ -54,10 +55,17 @@ def as_json(view: RunView) -> dict[str, Any]:
             "bytes": view.checkpoint_bytes,
             "newest": _newest(view.newest),
         },
+        "preparing": _preparing_json(view),
         "disk": {"free_bytes": view.free_bytes, "full_in_seconds": view.full_in_seconds},
         "alarms": list(view.alarms),
         "health": view.health.as_json(),
     }
+
+
+def _preparing_json(view: RunView) -> dict[str, Any] | None:
+    """How far the sources' text is on its way to tokens; `None`: it isn't."""
+    preparing = view.state.preparing
+    return {**asdict(preparing), "source": shown(preparing.source)} if preparing else None
 
 
 def pinned_json(view: RunView) -> list[dict[str, Any]]:

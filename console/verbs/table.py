@@ -5,6 +5,7 @@ from console.verbs.compare import COMPARE
 from console.verbs.fork import FORK
 from console.verbs.pin import PIN
 from console.verbs.pivot import PIVOT
+from console.verbs.prepare import PREPARE
 from console.verbs.service import SERVICE
 from console.verbs.status import STATUS
 from console.verbs.stop import STOP
@@ -14,5 +15,17 @@ from console.verbs.verify import VERIFY
 
 VERBS: dict[str, Verb] = {
     verb.name: verb
-    for verb in (STATUS, CHECKPOINT, STOP, PIVOT, VERIFY, THIN, PIN, SERVICE, FORK, COMPARE)
+    for verb in (
+        STATUS,
+        CHECKPOINT,
+        STOP,
+        PREPARE,
+        PIVOT,
+        VERIFY,
+        THIN,
+        PIN,
+        SERVICE,
+        FORK,
+        COMPARE,
+    )
 }

@@ -1,4 +1,6 @@
-"""Alarms as an operator has them: raised once, over once, there until acknowledged; pure."""
+"""Alarms as an operator has them: raised once, over once, waiting until acknowledged, and known
+after that as something that happened; pure.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +22,27 @@ class Alarm:
     text: str
     """One line of foreign text, as it was last."""
     step: int | None
-    """Where what it warns of began, or else where the run was when it was raised."""
+    """Where the run was when it was raised."""
     raised: float
     """Wall clock, seconds; of one that was there when a console was opened, that time."""
+    since_step: int | None = None
+    """Where what it warns of began, by the record: an ill of the run's health; moves a little while
+    the run is young.
+    """
     over: float | None = None
+    over_step: int | None = None
+    """Where the run was when it was over."""
     is_acknowledged: bool = False
+
+    @property
+    def place(self) -> int | None:
+        """Where there is something to be seen of it."""
+        return self.step if self.since_step is None else self.since_step
+
+    @property
+    def is_waiting(self) -> bool:
+        """It lasts, or nobody has taken note of it."""
+        return self.over is None or not self.is_acknowledged
 
 
 def after_look(
@@ -37,29 +55,45 @@ def after_look(
 ) -> tuple[Alarm, ...]:
     """The alarms that are known once a run tells these; the same objects where nothing changed.
 
-    `began`: where what some of them warn of did.
+    `began`: where what some of them warn of did. One of these that began before the last of its
+    topic was over is that one again: nothing new has gone wrong.
     """
     left = dict(zip(_topics(told), told, strict=True))
+    again = {
+        alarm.topic: alarm
+        for alarm in known
+        if _is_again(alarm, began.get(left.get(alarm.topic, "")))
+    }
     alarms = []
     for alarm in known:
-        text = left.pop(alarm.topic, None) if alarm.over is None else None
+        is_meant = alarm.over is None or again.get(alarm.topic) is alarm
+        text = left.pop(alarm.topic, None) if is_meant else None
         if text is not None:
-            alarms.append(alarm if text == alarm.text else replace(alarm, text=text))
+            alarms.append(_lasting(alarm, text, began.get(text)))
         elif alarm.over is None:
-            alarms.append(replace(alarm, over=now))
+            alarms.append(replace(alarm, over=now, over_step=step))
         else:
             alarms.append(alarm)
     alarms += [
-        Alarm(topic=topic, text=text, step=began.get(text, step), raised=now)
+        Alarm(topic=topic, text=text, step=step, raised=now, since_step=began.get(text))
         for topic, text in left.items()
     ]
-    return _wanted(alarms)
+    return _newest(alarms)
+
+
+def _is_again(alarm: Alarm, since_step: int | None) -> bool:
+    return since_step is not None and alarm.over_step is not None and since_step <= alarm.over_step
+
+
+def _lasting(alarm: Alarm, text: str, since_step: int | None) -> Alarm:
+    told = replace(alarm, text=text, since_step=since_step, over=None, over_step=None)
+    return alarm if told == alarm else told
 
 
 def acknowledged(known: Sequence[Alarm], which: Iterable[Alarm]) -> tuple[Alarm, ...]:
-    """With these taken note of; one that is over needs nobody any more."""
+    """With these taken note of."""
     names = {(alarm.topic, alarm.raised) for alarm in which}
-    return _wanted(
+    return _newest(
         replace(alarm, is_acknowledged=True)
         if (alarm.topic, alarm.raised) in names and not alarm.is_acknowledged
         else alarm
@@ -79,7 +113,7 @@ def raised_since(events: Sequence[Event], since: float, *, now: float) -> tuple[
         if event.severity is Severity.BAD:
             alarms[topic] = Alarm(topic=topic, text=text, step=event.step, raised=raised)
         elif topic in alarms:
-            alarms[topic] = replace(alarms[topic], over=raised)
+            alarms[topic] = replace(alarms[topic], over=raised, over_step=event.step)
     return tuple(
         alarm if alarm.over is not None else replace(alarm, over=now) for alarm in alarms.values()
     )
@@ -95,7 +129,12 @@ def joined(known: Sequence[Alarm], found: Sequence[Alarm]) -> tuple[Alarm, ...]:
         alarms.append(
             replace(alarm, raised=told.raised, step=told.step) if told and is_later else alarm
         )
-    return _wanted([*alarms, *by_topic.values()])
+    return _newest([*alarms, *by_topic.values()])
+
+
+def waiting(alarms: Iterable[Alarm]) -> tuple[Alarm, ...]:
+    """Those that last, or that nobody has taken note of."""
+    return tuple(alarm for alarm in alarms if alarm.is_waiting)
 
 
 def unacknowledged(alarms: Iterable[Alarm]) -> int:
@@ -115,6 +154,5 @@ def _topics(told: Sequence[str]) -> list[str]:
     return topics
 
 
-def _wanted(alarms: Iterable[Alarm]) -> tuple[Alarm, ...]:
-    waiting = [a for a in alarms if a.over is None or not a.is_acknowledged]
-    return tuple(sorted(waiting, key=lambda alarm: alarm.raised)[-_MOST:])
+def _newest(alarms: Iterable[Alarm]) -> tuple[Alarm, ...]:
+    return tuple(sorted(alarms, key=lambda alarm: alarm.raised)[-_MOST:])

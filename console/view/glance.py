@@ -7,7 +7,7 @@ from typing import Protocol
 from console.chart.series import Series, SeriesView
 from console.view.alarm_book import Alarm
 from console.view.machine import Machine
-from console.view.run_view import RunView
+from console.view.run_view import Event, RunView
 from console.view.sources import SourceFacts
 
 
@@ -42,5 +42,9 @@ class Glance:
     """That last, or that the operator has not acknowledged; by the time they were raised."""
     away: str = ""
     """What became of the run since the operator saw it last; empty if that is told, or nothing."""
+    events: tuple[Event, ...] = ()
+    """What happened to the run, and what its operator was warned of; oldest first, the same object
+    until there is another.
+    """
     sources: SourceFacts = field(default_factory=SourceFacts)
     """What is known of the run's sources at the same moment."""

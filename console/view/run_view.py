@@ -154,6 +154,8 @@ class EventKind(StrEnum):
     STALL = "stall"
     NONFINITE = "non-finite"
     ALARM = "alarm"
+    HEALTH = "health"
+    SPIKE = "spike"
     SAVE = "save"
     GATE = "gate"
     PIVOT = "pivot"
@@ -174,6 +176,8 @@ class Event:
     text: str
     """One line of foreign text."""
     severity: Severity = Severity.OK
+    by: str = ""
+    """Who did it: `user@host`, foreign text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

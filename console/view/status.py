@@ -113,7 +113,8 @@ def _not_running(evidence: Evidence) -> Status:
     if evidence.child_exit is not None and not _has_told_its_end(evidence):
         return _ended(evidence, evidence.child_exit, "")
     if state is None or not state.doing:
-        detail = "it has been trained before" if evidence.has_records else "not started yet"
+        told = state.reason if state is not None else ""
+        detail = "it has been trained before" if evidence.has_records else told or "not started yet"
         return Status(word="not running", detail=detail, severity=Severity.ENDED)
     if state.doing not in ENDED:
         how = _killed(evidence, "killed?")

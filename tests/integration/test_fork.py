@@ -204,7 +204,11 @@ def test_checkpoint_is_cloned_as_cheaply_as_the_file_system_allows(
 
         monkeypatch.setattr(Path, "hardlink_to", refuse)
     fork = fork_of(parent, cloned_by)
-    assert orjson.loads(fork.fork.read_bytes())["cloned_by"] == cloned_by
+    told = orjson.loads(fork.fork.read_bytes())
+    assert (told["cloned_by"], told["tokens_cloned_by"]) == (cloned_by, cloned_by)
+    for path in parent.tokens.rglob("*.bin"):
+        assert (fork.path / path.relative_to(parent.path)).samefile(path) == (cloned_by != "copy")
+        assert told["tokens_bytes"] > path.stat().st_size
     base, ours = (run.path / "step_000008.bin" for run in (parent, fork))
     assert ours.read_bytes() == base.read_bytes()
     assert ours.samefile(base) == (cloned_by == "hard link")

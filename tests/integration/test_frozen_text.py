@@ -350,7 +350,7 @@ def wait_for_end(process: subprocess.Popen[bytes]) -> int:
     return process.wait(timeout=60)
 
 
-@pytest.mark.parametrize("what", ["reading small", "training the tokenizer", "encoding large"])
+@pytest.mark.parametrize("what", ["reading small", "training the tokenizer", "preparing large"])
 def test_stop_is_honoured_in_each_phase_of_preparing(
     tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trainer.proxy.audit import Audit, audit, held_out_rows
 from trainer.proxy.score import score_text
-from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
+from trainer.proxy.tokenizer import LEARNED_SEPARATOR, TextTokenizer
 from trainer.proxy.tokens import TokenArray
 from trainer.rundir.config.settings import AuditSettings
 
@@ -62,7 +62,7 @@ def test_sample_is_420_free_tokens_from_the_separator_alone(tokenizer: TextToken
     engine = ScriptedEngine()
     _audit(engine, tokenizer)
     ((prompt, n_tokens, _),) = engine.asked
-    assert (prompt, n_tokens) == ([SEPARATOR_ID], 420)
+    assert (prompt, n_tokens) == ([LEARNED_SEPARATOR], 420)
 
 
 def test_seed_of_the_sample_follows_run_and_step_alone(tokenizer: TextTokenizer) -> None:
@@ -77,7 +77,7 @@ def test_seed_of_the_sample_follows_run_and_step_alone(tokenizer: TextTokenizer)
 
 def test_audit_carries_text_score_and_time(tokenizer: TextTokenizer) -> None:
     (ids,) = tokenizer.encode(["the cat sat on a mat"])
-    made = _audit(ScriptedEngine([*ids, SEPARATOR_ID]), tokenizer)
+    made = _audit(ScriptedEngine([*ids, LEARNED_SEPARATOR]), tokenizer)
     (sample,) = made.samples
     assert sample.text == "the cat sat on a mat"
     assert sample.coherence == score_text(sample.text)
@@ -91,7 +91,9 @@ def test_each_prompt_has_a_sample_behind_the_separator_and_its_own_tokens(
     made = _audit(engine, tokenizer, prompts=("the cat", "a mat"))
     assert [sample.prompt for sample in made.samples] == ["", "the cat", "a mat"]
     begun = [prompt for prompt, _, _ in engine.asked]
-    assert begun == [[SEPARATOR_ID, *ids] for ids in tokenizer.encode(["", "the cat", "a mat"])]
+    assert begun == [
+        [LEARNED_SEPARATOR, *ids] for ids in tokenizer.encode(["", "the cat", "a mat"])
+    ]
     assert [n_tokens for _, n_tokens, _ in engine.asked] == [420] * 3
 
 

@@ -1,5 +1,6 @@
 """The tokenizer: deterministic, frozen, total in both directions."""
 
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.proxy import tokenizer as tokenizer_module
+from trainer.proxy.fast_encoding import FastEncoder
 from trainer.proxy.progress import ignore
 from trainer.proxy.tokenizer import (
-    SEPARATOR,
-    SEPARATOR_ID,
+    LEARNED_SEPARATOR,
     TextTokenizer,
     load_tokenizer,
     make_tokenizer,
 )
-from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.config.settings import SEPARATOR, SourceSettings
 from trainer.rundir.environment import TokenizerError
 
 Sources = Mapping[str, SourceSettings]
@@ -34,9 +35,9 @@ def test_the_same_text_gives_the_same_bytes(tmp_path: Path, text_sources: Source
 
 
 def test_separator_is_token_0_and_its_name_in_a_text_is_text(tokenizer: TextTokenizer) -> None:
-    assert tokenizer.has_separator
+    assert tokenizer.separator == LEARNED_SEPARATOR == 0
     (ids,) = tokenizer.encode([f"one {SEPARATOR} two"])
-    assert SEPARATOR_ID not in ids
+    assert LEARNED_SEPARATOR not in ids
     assert tokenizer.decode(ids) == f"one {SEPARATOR} two"
 
 
@@ -122,12 +123,12 @@ def test_file_that_is_no_tokenizer_or_has_no_separator_is_named(
 ) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_bytes(b'{"torn": ')
-    with pytest.raises(TokenizerError, match=r"tokenizer\.json: not a tokenizer"):
+    with pytest.raises(TokenizerError, match=r"tokenizer\.json: is no tokenizer"):
         load_tokenizer(path, vocab_size=300)
     path.unlink()
     _make(path, text_sources)
     path.write_bytes(path.read_bytes().replace(SEPARATOR.encode(), b"<|another|>"))
-    with pytest.raises(TokenizerError, match="token 0 must be"):
+    with pytest.raises(TokenizerError, match=r"no special token .*it has <\|another\|> \(0\)"):
         load_tokenizer(path, vocab_size=300)
 
 
@@ -147,3 +148,24 @@ def test_few_huge_documents_are_sampled_from_too(
     _make(tmp_path / "t.json", {"two": SourceSettings(path=f"{tmp_path}/*.jsonl")})
     vocab = orjson.loads((tmp_path / "t.json").read_bytes())["model"]["vocab"]
     assert any("xyzzy" in token for token in vocab)
+
+
+def test_tokenizer_that_was_refuted_encodes_by_the_reference_in_each_process(
+    tokenizer: TextTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = tokenizer.encode(["some text"])
+    copy: TextTokenizer = pickle.loads(pickle.dumps(tokenizer))
+    copy.prove(["some text"])
+    assert not copy.was_refuted
+    monkeypatch.setattr(FastEncoder, "encode", lambda _, documents, n: [[7] for _ in documents])
+    assert copy.encode(["some text"]) == [[7]]
+    copy.prove(["some text"])
+    assert copy.was_refuted
+    there: TextTokenizer = pickle.loads(pickle.dumps(copy))
+    assert there.encode(["some text"]) == copy.encode(["some text"]) == wanted
+
+
+def test_endless_white_space_is_encoded(tokenizer: TextTokenizer) -> None:
+    text = "a" + " " * 1_200_000 + "b"
+    (ids,) = tokenizer.encode([text])
+    assert tokenizer.decode(ids) == text

@@ -11,14 +11,16 @@ import orjson
 import pytest
 
 from tests.proxy.conftest import small_documents
+from trainer.proxy import tokens
 from trainer.proxy.held_out import digest_of, survey
 from trainer.proxy.preparation import units
 from trainer.proxy.progress import Progress, ignore
-from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer, make_tokenizer
+from trainer.proxy.tokenizer import LEARNED_SEPARATOR, TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenizedSource, tokenize_source
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import SourceError
+from trainer.rundir.sources import prepared
 from trainer.rundir.sources.prepared import TEXT_DIGITS
 
 DOCUMENTS = small_documents(40)
@@ -72,7 +74,7 @@ def encodings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _documents(tokenizer: TextTokenizer, tokens: np.ndarray) -> list[str]:
-    ends = np.flatnonzero(tokens == SEPARATOR_ID) + 1
+    ends = np.flatnonzero(tokens == LEARNED_SEPARATOR) + 1
     assert ends[-1] == len(tokens)
     return [tokenizer.decode(part.tolist()) for part in np.split(tokens, ends)[:-1]]
 
@@ -244,6 +246,21 @@ def test_new_phase_takes_a_text_that_changed_and_keeps_the_tokens_of_the_one_bef
     assert encodings == [40, 41]
 
 
+def test_resume_reads_no_large_text_whose_files_have_another_time_only(
+    load: Load, text: Path, encodings: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy on another disk: hours of reading, before a step of a run that had its tokens."""
+    first = load()
+    index = (text.parent / "tokens" / "small" / "index.json").read_bytes()
+    os.utime(text, ns=(1, 1))
+    monkeypatch.setattr(tokens, "COMPARED_BYTES", 10)
+    monkeypatch.setattr(prepared, "fingerprint_of", None)
+    again = load(frozen=first.fingerprint[:TEXT_DIGITS])
+    assert (again.drift.altered, again.drift.added) == ("", "")
+    assert (text.parent / "tokens" / "small" / "index.json").read_bytes() == index
+    assert encodings == [40]
+
+
 @pytest.mark.parametrize("change", [Path.unlink, _one_more, _another])
 def test_lost_tokens_are_made_again_of_the_text_that_was_trained_on_only(
     load: Load, text: Path, tmp_path: Path, change: Callable[[Path], None]
@@ -293,7 +310,9 @@ def test_file_that_grows_while_it_is_encoded_is_read_again(load: Load, text: Pat
     source = load(progress=_meddling([lambda: _one_more(text)]))
     assert source.documents == 41
     assert source.fingerprint == survey([*DOCUMENTS, "one more"]).fingerprint
-    assert (source.train == SEPARATOR_ID).sum() + (source.held_out == SEPARATOR_ID).sum() == 41
+    assert (source.train == LEARNED_SEPARATOR).sum() + (
+        source.held_out == LEARNED_SEPARATOR
+    ).sum() == 41
     assert load().drift.is_same
 
 
@@ -303,7 +322,9 @@ def test_file_that_grew_only_between_two_readings_leaves_no_trace(load: Load, te
     meddling = _meddling([lambda: _one_more(text), lambda: text.write_bytes(data)])
     source = load(progress=meddling)
     assert source.fingerprint == survey(DOCUMENTS).fingerprint
-    assert (source.train == SEPARATOR_ID).sum() + (source.held_out == SEPARATOR_ID).sum() == 40
+    assert (source.train == LEARNED_SEPARATOR).sum() + (
+        source.held_out == LEARNED_SEPARATOR
+    ).sum() == 40
 
 
 def test_file_that_never_stands_still_is_refused_and_no_index_is_left(
@@ -354,3 +375,26 @@ def test_source_names_never_leave_the_folder_and_never_share_one(
     folders = [path for path in (tmp_path / "tokens").iterdir() if path.is_dir()]
     assert len(folders) == len(names)
     assert {path.name for path in tmp_path.iterdir()} == {"text.jsonl", "tokens"}
+
+
+def _torn(path: Path) -> None:
+    for tokens_file in (path.parent / "tokens" / "small").glob("*.bin"):
+        tokens_file.unlink()
+
+
+@pytest.mark.parametrize(
+    "change", [_one_more, _another, _torn, lambda path: os.utime(path, (1, 1))]
+)
+def test_tokens_that_a_fork_has_by_links_stay_as_they_are(
+    load: Load, text: Path, tmp_path: Path, change: Callable[[Path], object]
+) -> None:
+    """Neither run can harm the other's: each of our paths into `tokens/` makes files anew."""
+    load()
+    ours, theirs = tmp_path / "tokens", tmp_path / "fork" / "tokens"
+    shutil.copytree(ours, theirs, copy_function=os.link)
+    before = {path: path.read_bytes() for path in theirs.rglob("*.*")}
+    assert len(before) >= 4
+    change(text)
+    load()
+    load(vocab_size=70_000)
+    assert {path: path.read_bytes() for path in theirs.rglob("*.*")} == before

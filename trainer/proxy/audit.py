@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trainer.proxy.batches import count_rows, take_rows
 from trainer.proxy.randomness import derive_seed
 from trainer.proxy.score import Coherence, score_text
-from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
+from trainer.proxy.tokenizer import TextTokenizer
 from trainer.proxy.tokens import TokenArray
 from trainer.rundir.config.settings import AuditSettings
 
@@ -108,7 +108,8 @@ def _sample(
 ) -> Sample:
     """It starts from the separator, as a document does, that begins with the prompt."""
     (begun,) = tokenizer.encode([prompt])
-    tokens = engine.sample([SEPARATOR_ID, *begun], n_tokens, seed=seed, temperature=TEMPERATURE)
+    prompt_ids = [tokenizer.separator, *begun]
+    tokens = engine.sample(prompt_ids, n_tokens, seed=seed, temperature=TEMPERATURE)
     text = tokenizer.decode(tokens)
     return Sample(prompt=prompt, text=text, tokens=len(tokens), coherence=score_text(text))
 

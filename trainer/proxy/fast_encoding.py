@@ -6,6 +6,7 @@ Not every tokenizer is one: then there is no fast encoder, and `tokenizers` enco
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import tiktoken
@@ -67,7 +68,7 @@ def fast_encoder(tokenizer_json: bytes) -> FastEncoder | None:
         return None
     merged = list(_reachable(told["model"]["merges"], reference))
     ids = [vocab[token] for token in merged]
-    if any(before >= after for before, after in zip(ids, ids[1:], strict=False)):
+    if any(before >= after for before, after in pairwise(ids)):
         return None
     tokens = [*bytes_of, *merged]
     return FastEncoder({bytes(map(bytes_of.__getitem__, t)): vocab[t] for t in tokens})
@@ -87,8 +88,6 @@ def _is_plain(told: Mapping[str, Any]) -> bool:
         is_gpt2
         and not words.get("add_prefix_space", True)
         and not told.get("normalizer")
-        and not told.get("truncation")
-        and not told.get("padding")
         and all(token["special"] for token in told.get("added_tokens", ()))
         and all((model.get(name) or None) == (value or None) for name, value in _PLAIN_BPE.items())
     )

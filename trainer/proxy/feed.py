@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from trainer.proxy.batches import (
     require_rows,
     rows_given,
 )
+from trainer.proxy.preparation.meter import extent_of, meter_of
 from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
@@ -27,8 +29,8 @@ from trainer.rundir.environment import Environment, TokenizerError, lost_tokeniz
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import HistoryError, SourceError
 from trainer.rundir.records.loss_record import LossRecord
-from trainer.rundir.sources.documents import fingerprint_of, read_documents
-from trainer.rundir.sources.prepared import TEXT_DIGITS, is_gone
+from trainer.rundir.sources.documents import fingerprint_of, look_at_files, read_documents
+from trainer.rundir.sources.prepared import TEXT_DIGITS, is_gone, read_index, token_folder
 from trainer.rundir.sources.text_rules import text_rules
 from trainer.rundir.state import ArmState
 
@@ -132,8 +134,41 @@ def open_feed(
     Raises `SourceError`, `TokensError`, `TokenizerError`, `PolicyError`, `HistoryError` or
     `OSError`.
     """
+    tokenizer, sources = open_sources(
+        run,
+        settings,
+        phase=phase,
+        trained=trained,
+        is_new=is_new,
+        progress=progress,
+    )
+    bandit = Bandit(
+        seed=settings.seed,
+        phase=phase,
+        available=list(sources),
+        policy={name: settings.bounds_of(name) for name in settings.sources},
+        remembered=remembered,
+    )
+    records = [record for record in past if not record.lost]
+    require_told(run.loss, records)
+    bandit.fold(records)
+    given = rows_given(records, context=settings.model.context)
+    return Feed(settings=settings, tokenizer=tokenizer, sources=sources, bandit=bandit, given=given)
+
+
+def open_sources(
+    run: RunDirectory,
+    settings: Settings,
+    *,
+    phase: int,
+    trained: Environment | None,
+    is_new: bool,
+    progress: Progress,
+) -> tuple[TextTokenizer, dict[str, TokenizedSource]]:
+    """Tokenizer and tokens of a run, prepared now where they aren't yet; as `open_feed`."""
     tokenizer = _open_tokenizer(run, settings, trained, phase, progress)
     texts = trained.texts if trained else {}
+    _expect(run, settings, progress)
     sources = {}
     for name, source in settings.sources.items():
         look = partial(progress, 0.0, f"looking for {name}")
@@ -151,18 +186,16 @@ def open_feed(
         )
         require_rows(name, sources[name].train, context=settings.model.context)
         require_known(name, sources[name].held_out, vocab_size=settings.model.vocab_size)
-    bandit = Bandit(
-        seed=settings.seed,
-        phase=phase,
-        available=list(sources),
-        policy={name: settings.bounds_of(name) for name in settings.sources},
-        remembered=remembered,
-    )
-    records = [record for record in past if not record.lost]
-    require_told(run.loss, records)
-    bandit.fold(records)
-    given = rows_given(records, context=settings.model.context)
-    return Feed(settings=settings, tokenizer=tokenizer, sources=sources, bandit=bandit, given=given)
+    return tokenizer, sources
+
+
+def _expect(run: RunDirectory, settings: Settings, progress: Progress) -> None:
+    """Tell the meter of all sources that have no tokens yet."""
+    for name, source in settings.sources.items():
+        if read_index(token_folder(run.tokens, name)) is None:
+            with suppress(SourceError):  # told when its turn comes
+                look = partial(progress, 0.0, f"looking for {name}")
+                meter_of(progress).expect(name, extent_of(look_at_files(source, run.path, look)))
 
 
 def require_told(path: Path, records: Iterable[LossRecord]) -> None:
@@ -200,6 +233,7 @@ def _open_tokenizer(
             progress=progress,
             rules=text_rules(settings),
             wanted=wanted,
+            settings=settings.tokenizer,
         )
     except SourceError as error:
         if not is_lost:
@@ -224,7 +258,8 @@ def _require_its_text(
             check=partial(progress, 0.0, f"reading {name}"),
             is_checked=False,
         )
-        if phase > 1 or not known or not fingerprint_of(documents).startswith(known):
+        is_own = bool(settings.tokenizer.path)
+        if is_own or phase > 1 or not known or not fingerprint_of(documents).startswith(known):
             raise TokenizerError(
                 f"{lost_tokenizer(run.tokenizer)} (nothing tells that it would be the same)"
             )

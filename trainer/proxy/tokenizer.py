@@ -1,28 +1,36 @@
-"""The run's tokenizer: byte-level BPE, made once from the sources' training text, then frozen."""
+"""The run's tokenizer, frozen: byte-level BPE learned from its training text, or one's own."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
+from trainer.proxy.fast_encoding import FastEncoder, default_threads, fast_encoder
 from trainer.proxy.held_out import Survey, digest_of, survey
 from trainer.proxy.progress import Progress, interruptible
 from trainer.proxy.randomness import derive_uniform
 from trainer.rundir.atomic import write_atomic
-from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.config.settings import (
+    LEARNED_TOKENIZER,
+    SEPARATOR,
+    SourceSettings,
+    TokenizerSettings,
+)
 from trainer.rundir.environment import TokenizerError, lost_tokenizer, require_tokenizer
+from trainer.rundir.names import shown
 from trainer.rundir.reading import TOKENIZER_BYTES, read_file
 from trainer.rundir.sources.documents import naming, read_documents
 from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS, TextRules
+from trainer.rundir.vocabulary import Vocabulary, read_own_tokenizer, vocabulary_of
 
-SEPARATOR = "<|endoftext|>"
-SEPARATOR_ID = 0
-"""The token that ends each document, and the only one a sample starts from."""
+LEARNED_SEPARATOR = 0
+"""The separator's id where the tokenizer was learned from the sources."""
 
 SAMPLE_BYTES = 2_000_000
 """Text of each source that the merges are learned from: enough for a stable vocabulary."""
@@ -30,70 +38,55 @@ SAMPLE_BYTES = 2_000_000
 PIECE_CHARACTERS = 8192
 """Documents are sampled in pieces of this size, so that a few huge ones are sampled too."""
 
-
 _TRAINING = "training the tokenizer"
 _SAMPLED = 0.9
 """How far that is when the text is read."""
 
 
 class TextTokenizer:
-    """Text to tokens and back; any text and any token ids are fine."""
+    """Text to tokens and back; any token ids are fine, and any text that its vocabulary covers."""
 
-    def __init__(self, data: bytes, *, may_be_fast: bool = True) -> None:
+    def __init__(self, data: bytes, vocabulary: Vocabulary, *, was_refuted: bool = False) -> None:
         self._data = data
+        self._vocabulary = vocabulary
+        self.separator = vocabulary.separator
+        """The token that ends each document, and the only one a sample starts from."""
         self.sha256 = hashlib.sha256(data).hexdigest()
-        self._may_be_fast = may_be_fast
+        self.was_refuted = was_refuted
         self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
         # The separator's name in a text is text; only the end of a document is the token.
         self._tokenizer.encode_special_tokens = True
+        # one's own may have been saved with either: it would cut text off, or fill it up
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
 
-    def __reduce__(self) -> tuple[Callable[..., "TextTokenizer"], tuple[()]]:
+    def __reduce__(self) -> tuple[Callable[..., "TextTokenizer"], tuple[bytes, Vocabulary]]:
         """For a process that encodes beside this one."""
-        return partial(TextTokenizer, self._data, may_be_fast=self._may_be_fast), ()
+        made = partial(TextTokenizer, was_refuted=self.was_refuted)
+        return made, (self._data, self._vocabulary)
 
     @property
     def entries(self) -> int:
-        """Tokens that the text yielded; the model's `vocab_size` may be larger."""
-        return self._tokenizer.get_vocab_size()
-
-    @property
-    def has_separator(self) -> bool:
-        """Whether the separator is token 0, as everything that reads tokens takes for granted."""
-        return self._tokenizer.token_to_id(SEPARATOR) == SEPARATOR_ID
+        """Rows that the model needs; its `vocab_size` may be larger."""
+        return self._vocabulary.entries
 
     def encode(self, documents: Sequence[str]) -> list[list[int]]:
         """Token ids of each document, without the separator; several threads."""
-        fast = self._fast
-        if fast is None:
+        fast = None if self.was_refuted else self._fast
+        if fast is None or not all(map(fast.can_encode, documents)):
             return self._encode_by_reference(documents)
-        if not all(map(fast.can_encode, documents)):
-            return [
-                ids
-                for document in documents
-                for ids in (
-                    fast.encode([document], 1)
-                    if fast.can_encode(document)
-                    else self._encode_by_reference([document])
-                )
-            ]
         return fast.encode(documents, default_threads())
 
     def prove(self, documents: Sequence[str]) -> None:
-        """Encode by `tokenizers` alone from here on if that gives other ids for these."""
-        if self._fast and self.encode(documents) != self._encode_by_reference(documents):
-            self._may_be_fast = False
+        """Compare the fast encoder's ids of these with those of `tokenizers`.
 
-    @property
-    def was_refuted(self) -> bool:
-        """Whether the fast encoder gave other ids than it should, and is not used any more."""
-        return not self._may_be_fast
+        Where they differ, `tokenizers` alone encodes from here on: `was_refuted`.
+        """
+        if self.encode(documents) != self._encode_by_reference(documents):
+            self.was_refuted = True
 
-    @property
+    @cached_property
     def _fast(self) -> FastEncoder | None:
-        return self._convert() if self._may_be_fast else None
-
-    @cache
-    def _convert(self) -> FastEncoder | None:
         return fast_encoder(self._data)
 
     def _encode_by_reference(self, documents: Sequence[str]) -> list[list[int]]:
@@ -105,25 +98,43 @@ class TextTokenizer:
         return self._tokenizer.decode(tokens, skip_special_tokens=True)
 
 
-def load_tokenizer(path: Path, *, vocab_size: int) -> TextTokenizer:
+def load_tokenizer(
+    path: Path, *, vocab_size: int, settings: TokenizerSettings = LEARNED_TOKENIZER
+) -> TextTokenizer:
     """Read the frozen `tokenizer.json`.
 
     Raises:
         TokenizerError: it is no tokenizer, has more entries than the model's vocabulary, or
-            doesn't have the separator as token 0.
+            doesn't have the separator: as token 0, where it was learned.
     """
     data = read_file(path, at_most=TOKENIZER_BYTES)
+    with _naming(shown(path)):
+        tokenizer = _tokenizer_of(data, vocab_size, settings)
+    if not settings.path and tokenizer.separator != LEARNED_SEPARATOR:
+        raise TokenizerError(f"{path}: token {LEARNED_SEPARATOR} must be {SEPARATOR}")
+    return tokenizer
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
     try:
-        tokenizer = TextTokenizer(data)
+        yield
+    except TokenizerError as error:
+        raise TokenizerError(f"{what}: {error}") from error
+
+
+def _tokenizer_of(data: bytes, vocab_size: int, settings: TokenizerSettings) -> TextTokenizer:
+    vocabulary = vocabulary_of(data, settings.separator)
+    vocabulary.require_rows(vocab_size)
+    try:
+        tokenizer = TextTokenizer(data, vocabulary)
     except ValueError as error:
-        raise TokenizerError(f"{path}: not a tokenizer ({error}); restore it") from error
-    if tokenizer.entries > vocab_size:
+        raise TokenizerError(f"is no tokenizer ({error})") from error
+    if settings.path and tokenizer.separator in tokenizer.encode([settings.separator])[0]:
         raise TokenizerError(
-            f"{path}: has {tokenizer.entries} entries, more than model.vocab_size = {vocab_size};"
-            " the model needs one row for each"
+            f"takes the name {settings.separator} in a text for the end of a document; choose"
+            " another special token as tokenizer.separator"
         )
-    if not tokenizer.has_separator:
-        raise TokenizerError(f"{path}: token {SEPARATOR_ID} must be {SEPARATOR}")
     return tokenizer
 
 
@@ -136,8 +147,11 @@ def make_tokenizer(
     progress: Progress,
     rules: TextRules = WHOLE_DOCUMENTS,
     wanted: str = "",
+    settings: TokenizerSettings = LEARNED_TOKENIZER,
 ) -> TextTokenizer:
     """Learn the merges from the sources and freeze them in `path`; if it is there, read it.
+
+    One's own, by the `settings`, is copied there instead.
 
     The same text gives the same bytes. `progress` may raise to give up: nothing is written then.
     By the run's `rules` of text: what is held out of training is held out of this, too.
@@ -147,12 +161,17 @@ def make_tokenizer(
         SourceError, TokenizerError, OSError.
     """
     if not path.exists():
-        data = _train(sources, base, vocab_size, progress, rules).encode()
+        if settings.path:
+            data, _ = read_own_tokenizer(settings, base)
+            with _naming(f"tokenizer.path: {shown(base / settings.path)}"):
+                _tokenizer_of(data, vocab_size, settings)
+        else:
+            data = _train(sources, base, vocab_size, progress, rules).encode()
         made = hashlib.sha256(data).hexdigest()
         if wanted and made != wanted:
             raise TokenizerError(f"{lost_tokenizer(path)} (sha256 {made} instead of {wanted})")
         write_atomic(path, data)
-    tokenizer = load_tokenizer(path, vocab_size=vocab_size)
+    tokenizer = load_tokenizer(path, vocab_size=vocab_size, settings=settings)
     require_tokenizer(path, tokenizer.sha256, wanted)
     return tokenizer
 

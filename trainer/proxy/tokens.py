@@ -15,6 +15,7 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.reading import reading
 from trainer.rundir.sources.documents import naming
 from trainer.rundir.sources.prepared import (
+    COMPARED_BYTES,
     Drift,
     drift_of,
     read_index,
@@ -42,6 +43,9 @@ class TokenizedSource:
     """How the source's files differ from those that the tokens were made of."""
     left_out: str = ""
     """What of the files is no text, where they were read now."""
+    is_encoded_slowly: bool = False
+    """What is prepared in this start is encoded by `tokenizers` alone from this source on:
+    tiktoken gave other ids."""
     replaced: str = ""
     """How they differed from those of the tokens before, which were replaced now."""
 
@@ -87,7 +91,15 @@ def tokenize_source(
         drift = (
             Drift()
             if index is None
-            else drift_of(source, run.path, folder, index, rules=rules, check=check)
+            else drift_of(
+                source,
+                run.path,
+                folder,
+                index,
+                rules=rules,
+                check=check,
+                read_bytes=COMPARED_BYTES if is_frozen else None,
+            )
         )
         if index is None or not (is_frozen or drift.is_same or drift.files is None):
             index, files = Preparation(
@@ -105,7 +117,7 @@ def tokenize_source(
             replaced = ", ".join(filter(None, (drift.altered, drift.added)))
             drift, left_out = Drift(files=files), index.left_out
             write_index(folder, index, files)
-        elif drift.is_same and drift.files and drift.files.stamp != index.stamp:
+        elif drift.is_same and drift.is_known and drift.files and drift.files.stamp != index.stamp:
             write_index(folder, index, drift.files)
     train, held_out = index.file_names
     return TokenizedSource(
@@ -117,6 +129,7 @@ def tokenize_source(
         fingerprint=index.fingerprint,
         drift=drift,
         left_out=left_out,
+        is_encoded_slowly=tokenizer.was_refuted,
         replaced=replaced,
     )
 

@@ -67,6 +67,10 @@ class Fork:
     """What `--set` changed, each value as `run.toml` has it."""
     lineage: tuple[Base, ...]
     """This fork's base, then that of its parent if that is a fork, and so on."""
+    tokens_bytes: int = 0
+    tokens_cloned_by: str = ""
+    """As `cloned_by`; empty: the parent had no tokens. No file of tokens is ever written in place,
+    so neither run can harm the other's."""
 
 
 def make_fork(
@@ -143,9 +147,15 @@ def set_settings(text: str, values: Mapping[str, str]) -> str:
 
 
 def anchor_sources(text: str, base: Path) -> str:
-    """`run.toml` with relative paths of sources, which a run takes from itself, made absolute."""
+    """`run.toml` with relative paths of sources, which a run takes from itself, made absolute.
+
+    That of its tokenizer, too.
+    """
     document = tomlkit.parse(text)
     sources: Any = document.get("sources", {})
+    tokenizer: Any = document.get("tokenizer", {})
+    if own := str(tokenizer.get("path", "")):
+        tokenizer["path"] = str(base.absolute() / Path(own).expanduser())
     for name in list(sources):
         path = str(sources[name]["path"])
         if not path.startswith(PYTHON):
@@ -224,10 +234,7 @@ def _fill(
     _write_records(fork.samples, samples)
     if run.tokenizer.exists():
         clone_file(run.tokenizer, fork.tokenizer)
-    # with the text that the run began with, even where the sources' files have changed since
-    for path in run.tokens.rglob("*"):
-        if path.is_file() and not path.name.endswith(".partial"):
-            clone_file(path, fork.path / path.relative_to(run.path))
+    tokens_bytes, tokens_cloned_by = _clone_tokens(run, fork)
     sha256 = digest_of(base.path)
     _check_audited(base, sha256, samples)
     cloned_by = clone_file(base.path, fork.path / base.path.name)
@@ -242,11 +249,26 @@ def _fill(
         t=t,
         settings={name: _value(value) for name, value in settings.items()},
         lineage=(Base(parent=run.name, step=base.step, sha256=sha256), *_lineage(run)),
+        tokens_bytes=tokens_bytes,
+        tokens_cloned_by=tokens_cloned_by,
     )
     with contextlib.suppress(HistoryError):  # pins that can't be read are no reason for no fork
         if (note := read_pins(run).get(base.step)) is not None:
             pin(fork, base.step, note)
     write_atomic(fork.fork, orjson.dumps(asdict(made), option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _clone_tokens(run: RunDirectory, fork: RunDirectory) -> tuple[int, str]:
+    """Bytes, and how; they are of the text that the run began with, whatever became of its files.
+
+    Of several ways the dearest is told.
+    """
+    n_bytes, ways = 0, set()
+    for path in sorted(run.tokens.rglob("*")):
+        if path.is_file() and not path.name.endswith(".partial"):
+            ways.add(clone_file(path, fork.path / path.relative_to(run.path)))
+            n_bytes += path.stat().st_size
+    return n_bytes, next((way for way in ("copy", "hard link", "reflink") if way in ways), "")
 
 
 def _copy_history(run: RunDirectory, fork: RunDirectory, step: int) -> None:

@@ -38,6 +38,7 @@ from trainer.rundir.sources.documents import look_at_files, naming
 from trainer.rundir.sources.matching import never
 from trainer.rundir.sources.prepared import holds_prepared_text, is_gone
 from trainer.rundir.state import State
+from trainer.rundir.vocabulary import read_own_tokenizer
 
 _FILES_A_SAVE = 2
 """The checkpoint, and a sidecar that is written anew beside itself."""
@@ -96,7 +97,7 @@ def look_ahead(
         lambda: _require_steps(run, listed, steps),
         lambda: notes.extend(_missing_audits(run, before, listed)),
         lambda: _require_room(run, settings, listed),
-        lambda: notes.extend(_missing_tokenizer(run, known)),
+        lambda: notes.extend(_missing_tokenizer(run, settings, known)),
         lambda: _require_sources(run, settings, check),
     ):
         refusals += _refused(run, ask)
@@ -190,9 +191,12 @@ def _require_inodes(run: RunDirectory, n_free: int) -> None:
         )
 
 
-def _missing_tokenizer(run: RunDirectory, known: Environment) -> list[str]:
+def _missing_tokenizer(run: RunDirectory, settings: Settings, known: Environment) -> list[str]:
     """Raise `SettingsError` for another tokenizer; one that is gone may be made again."""
     if not run.tokenizer.exists():
+        if settings.tokenizer.path:
+            rows = settings.model.vocab_size
+            read_own_tokenizer(settings.tokenizer, run.path, vocab_size=rows)
         if not known.tokenizer:
             return []
         again = "the next start makes it again, if the sources still give the same"

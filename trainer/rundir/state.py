@@ -14,6 +14,7 @@ import orjson
 
 from trainer.rundir.atomic import write_atomic
 from trainer.rundir.memory import Memory
+from trainer.rundir.preparing import Preparing
 from trainer.rundir.reading import read_file
 
 DOING = (
@@ -103,6 +104,8 @@ class State:
     doing: str = ""
     detail: str = ""
     """What exactly, for a person: `training the tokenizer 45 %`."""
+    preparing: Preparing | None = None
+    """How far text is on its way to tokens, while it is."""
     takes_signals: bool = False
     pid: int = 0
     t: float = 0.0

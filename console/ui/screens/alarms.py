@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+import numpy as np
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
@@ -11,17 +12,19 @@ from textual.message import Message
 from console import formatting
 from console.operations.actions import Place
 from console.ui.keys import bindings_at
-from console.ui.screens.listed import ListedScreen, place_of
+from console.ui.screens.listed import STEP_CELLS, TIME_CELLS, ListedScreen, place_of
 from console.ui.theme import DIM, RED
 from console.ui.widgets.cursor_list import CursorList
-from console.ui.widgets.text import foreign, left
+from console.ui.widgets.text import foreign, left, right
 from console.view.alarm_book import Alarm, unacknowledged
 
 _STATE_CELLS = 15
 
 
 class AlarmsScreen(ListedScreen[int]):
-    """Ends with the step at which the chosen alarm was raised, or none."""
+    """Ends with the step at which the chosen alarm's ill began, or it was raised; or none."""
+
+    HEAD = right("raised", TIME_CELLS) + right("step", STEP_CELLS)
 
     HINT = "Enter to its step   a acknowledge   A all   T dates   Esc back"
 
@@ -41,8 +44,8 @@ class AlarmsScreen(ListedScreen[int]):
     def action_go(self) -> None:
         """End with the step under the cursor."""
         alarm = self._here()
-        if alarm is not None and alarm.step is not None:
-            self.dismiss(alarm.step)
+        if alarm is not None and alarm.place is not None:
+            self.dismiss(alarm.place)
 
     def action_acknowledge(self) -> None:
         """Take note of the alarm under the cursor."""
@@ -72,7 +75,17 @@ class AlarmsScreen(ListedScreen[int]):
         if alarm is None:
             return
         over = "" if alarm.over is None else f"over {formatting.moment(alarm.over)}: "
-        self.show_detail(alarm.raised, alarm.step, over + alarm.text)
+        self.show_detail(
+            alarm.raised, alarm.step, over + alarm.text + self._since(alarm), what="raised "
+        )
+
+    def _since(self, alarm: Alarm) -> str:
+        """How long ago what it warns of began, which may be long before it was found."""
+        glance, step = self.glance, alarm.since_step
+        at = None if glance is None or step is None else glance.series.at(step)
+        if glance is None or at is None or np.isnan(t := float(glance.series.t[at])):
+            return ""
+        return f" ({formatting.age(self.clock() - t)} ago)"
 
     def _here(self) -> Alarm | None:
         at = self.query_one(CursorList).cursor
@@ -83,7 +96,7 @@ class AlarmsScreen(ListedScreen[int]):
         state = "✖ lasts" if alarm.over is None else "✓ over"
         style = DIM if alarm.is_acknowledged else RED
         return Content.assemble(
-            (self.place(alarm.raised, alarm.step), DIM),
+            (self.place(alarm.raised, alarm.place), DIM),
             (left(f"{state}{', seen' if alarm.is_acknowledged else ''}", _STATE_CELLS), style),
             (foreign(alarm.text), style),
         )

@@ -69,7 +69,7 @@ class EventsScreen(ListedScreen[int]):
             self.show_detail(event.t, event.step, event.text)
 
     def _events(self) -> tuple[Event, ...]:
-        return self.glance.view.events if self.glance is not None else ()
+        return self.glance.events if self.glance is not None else ()
 
     def _here(self) -> Event | None:
         at = self.query_one(CursorList).cursor

@@ -24,6 +24,8 @@ Chosen = TypeVar("Chosen")
 class ListedScreen(ModalScreen[Chosen]):
     """A list with a cursor, all of the line under it below, and the keys."""
 
+    HEAD = ""
+    """Titles of the columns."""
     HINT = ""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
@@ -34,6 +36,8 @@ class ListedScreen(ModalScreen[Chosen]):
 
     def compose(self) -> ComposeResult:
         with Container(id="listed"):
+            if self.HEAD:
+                yield Static(Content.styled(self.HEAD, DIM), id="listed-head", markup=False)
             yield CursorList()
             yield Static(id="listed-detail", markup=False)
             yield Static(Content.styled(self.HINT, DIM), id="listed-hint", markup=False)
@@ -59,11 +63,11 @@ class ListedScreen(ModalScreen[Chosen]):
         if box.border_title != title:
             box.border_title = title
 
-    def show_detail(self, t: float | None, step: int | None, text: str) -> None:
-        """Both the date and the age, and the text whole."""
+    def show_detail(self, t: float | None, step: int | None, text: str, what: str = "") -> None:
+        """Both the date and the age, of what, and the text whole."""
         now = self.clock()
         age = f"{formatting.moment(t)} ({formatting.age(None if t is None else now - t)} ago)"
-        head = f"{age}, step {formatting.steps(step)}\n"
+        head = f"{what}{age}, step {formatting.steps(step)}\n"
         put(self.query_one("#listed-detail", Static), Content.assemble((head, DIM), foreign(text)))
 
     def show_words(self, text: str) -> None:

@@ -122,7 +122,7 @@ def _state_lines(
         Piece(content=Content.styled(foreign(hint), ACCENT), rank=4),
         Piece(content=_attempt(view), rank=9),
     ]
-    if view.status.severity not in _EXPLAINED:
+    if view.status.severity not in _EXPLAINED and view.state.preparing is None:
         aside.insert(1, Piece(content=Content.styled(detail, DIM), rank=8))
         return [line([_keep(name, 2), _keep(state, 1), *aside], width)]
     if len(detail) + verdict.cell_length + 3 <= room:

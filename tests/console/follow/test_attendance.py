@@ -9,7 +9,7 @@ from console.chart.series import Series
 from console.follow.attendance import Attendance
 from console.follow.follower import Clock
 from console.follow.operator_file import Remembered, memory_path, read_memory
-from console.view.run_view import MOVED, RunView, Severity, Status
+from console.view.run_view import MOVED, EventKind, RunView, Severity, Status
 from tests.console import fixed_run
 from tests.console.headless import ScriptedFollower
 
@@ -143,3 +143,24 @@ def test_each_run_has_its_own_place_in_the_operators_home(tmp_path: Path) -> Non
     assert given == tmp_path / "andrea" / one.name
     assert memory_path(tmp_path / "r1", {**home, "XDG_STATE_HOME": "not/absolute"}) == one
     assert memory_path(tmp_path / "r1", {}) is None
+
+
+def test_what_only_a_console_warned_of_stays_an_event_when_it_is_over_and_acknowledged(
+    operator: Operator,
+) -> None:
+    ill = "score: audit score 75 → 37 since step ~1"
+    view = replace(VIEW, alarms=(DISK, ill), judged_alarms={ill: 1})
+    attendance = operator.opens(view)
+    attendance.look()
+    operator.follower.view = VIEW
+    operator.wall += 60
+    attendance.acknowledge(attendance.look().alarms)
+    attendance.leave()
+    glance = operator.opens(VIEW).look()
+    assert glance.alarms == ()
+    assert [(event.kind, event.step, event.text, event.t) for event in glance.events] == [
+        (EventKind.HEALTH, 1, ill, 1000.0),
+        (EventKind.ALARM, VIEW.step, DISK, operator.wall - 60),
+        (EventKind.ALARM, VIEW.step, f"over: {DISK}", operator.wall),
+        (EventKind.HEALTH, VIEW.step, f"over: {ill}", operator.wall),
+    ]

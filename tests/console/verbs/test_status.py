@@ -19,6 +19,7 @@ from tests.console.conftest import Start
 from tests.console.fixed_run import fixed_machine
 from tests.console.judged_run import BEGAN, FALLS_FROM, write_healthy, write_ill
 from trainer.rundir.layout import RunDirectory
+from trainer.rundir.preparing import Preparing
 from trainer.rundir.sources.prepared import TokenIndex
 from trainer.rundir.state import ENDED, Replay, State
 
@@ -84,9 +85,24 @@ def test_json_has_the_contracts_keys_and_nothing_else() -> None:
                 "val_loss": 2.7,
             },
         },
+        "preparing": None,
         "disk": {"free_bytes": 300_000_000_000, "full_in_seconds": None},
         "alarms": [],
         "health": {"verdict": "unknown", "reasons": [], "why_unknown": "not judged yet"},
+    }
+
+
+def test_json_tells_how_far_the_sources_are_prepared() -> None:
+    preparing = Preparing(source="web", files_done=1, files=3, bytes_done=10, bytes=40)
+    view = replace(VIEW, state=State(preparing=preparing))
+    assert as_json(view)["preparing"] == {
+        "source": "web",
+        "files_done": 1,
+        "files": 3,
+        "bytes_done": 10,
+        "bytes": 40,
+        "bytes_per_second": None,
+        "seconds_left": None,
     }
 
 

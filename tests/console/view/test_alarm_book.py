@@ -7,6 +7,7 @@ from console.view.alarm_book import (
     joined,
     raised_since,
     unacknowledged,
+    waiting,
 )
 from console.view.alarms import Progress, alarms_of
 from console.view.disk_forecast import Room
@@ -34,21 +35,21 @@ def test_an_alarm_that_is_over_waits_until_it_is_acknowledged() -> None:
     assert [alarm.over for alarm in over] == [20.0]
     assert told(over, now=30.0) == over
     assert unacknowledged(over) == 1
-    assert acknowledged(over, over) == ()
+    assert waiting(acknowledged(over, over)) == ()
 
 
 def test_an_acknowledged_alarm_lasts_until_it_is_over_and_then_goes() -> None:
     noted = acknowledged(first := told((), DISK, GATE, now=10.0), first[:1])
     assert [alarm.is_acknowledged for alarm in noted] == [True, False]
     assert unacknowledged(noted) == 1
-    assert [alarm.topic for alarm in told(noted, now=20.0)] == ["coherence gate"]
+    assert [alarm.topic for alarm in waiting(told(noted, now=20.0))] == ["coherence gate"]
 
 
 def test_what_comes_again_is_another_alarm() -> None:
     over = told(told((), DISK, now=10.0), now=20.0)
     again = told(over, DISK, now=30.0)
     assert [(alarm.raised, alarm.over) for alarm in again] == [(10.0, 20.0), (30.0, None)]
-    assert [alarm.raised for alarm in acknowledged(again, again[:1])] == [30.0]
+    assert [alarm.raised for alarm in waiting(acknowledged(again, again[:1]))] == [30.0]
 
 
 def test_two_alarms_of_one_topic_are_two() -> None:
@@ -114,5 +115,22 @@ def test_a_state_file_that_grows_older_is_one_alarm() -> None:
 
 
 def test_an_alarm_that_tells_where_it_began_leads_there() -> None:
-    steps = {alarm.topic: alarm.step for alarm in told((), "score: falls", "disk: full", now=90.0)}
+    steps = {alarm.topic: alarm.place for alarm in told((), "score: falls", "disk: full", now=90.0)}
     assert steps == {"score": 7, "disk": 90}
+
+
+def test_an_ill_whose_beginning_moves_while_the_run_is_young_is_one_alarm() -> None:
+    def judged(known: tuple[Alarm, ...], since: int | None, now: int) -> tuple[Alarm, ...]:
+        began = {} if since is None else {f"clipping: 25% → 100% since step ~{since}": since}
+        return after_look(known, list(began), step=now, now=float(now), began=began)
+
+    first = judged((), 433, now=900)
+    noted = acknowledged(first, first)
+    over = judged(noted, None, now=950)
+    again = judged(over, 457, now=960)
+    assert [(a.raised, a.since_step, a.over, a.is_acknowledged) for a in again] == [
+        (900.0, 457, None, True)
+    ]
+    assert again[0].text == "clipping: 25% → 100% since step ~457"
+    other = judged(judged(again, None, now=1000), 1200, now=1300)
+    assert [(a.raised, a.since_step) for a in other] == [(900.0, 457), (1300.0, 1200)]

@@ -53,6 +53,8 @@ def perform(act: Act, run: Path) -> int:
         _become(act, run)
     if act.is_trainer:
         return trainer_main([str(run), *act.arguments])
+    if act.name == "prepare":  # what the verb becomes
+        return trainer_main(["prepare", str(run)])
     fork_trainers()
     if act.name == "console":
         return watch_run(run, act.arguments)
@@ -151,6 +153,7 @@ DRAWN: dict[str, tuple[int, Draw]] = {
     "compare": (9, _compare),
     "thin": (7, _thin),
     "pin": (5, _pin),
+    "prepare": (2, _perhaps()),
     "service": (4, _perhaps("--system")),
     "fork": (8, _fork),
     "pivot": (12, _pivot),

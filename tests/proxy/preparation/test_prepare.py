@@ -3,12 +3,16 @@
 import hashlib
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import orjson
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
 import pytest
 
 from tests.rundir.sources.test_pieces import prose
@@ -19,6 +23,8 @@ from trainer.proxy.tokenizer import TextTokenizer
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.outcomes import SourceError
 from trainer.rundir.sources.documents import fingerprint_of, read_documents
+from trainer.rundir.sources.left_out import LeftOut
+from trainer.rundir.sources.matching import never
 from trainer.rundir.sources.prepared import TokenIndex
 from trainer.rundir.sources.text_rules import TextRules
 
@@ -94,6 +100,47 @@ def test_units_are_the_documents_of_the_source(
     assert index.text_bytes == sum(len(document.encode()) for document in documents)
 
 
+TEXTS = [prose(seed, 40) for seed in range(30)]
+TEXTS_WITH_ODD = pa.table({"n": list(range(31)), "text": [*TEXTS[:20], None, *TEXTS[20:]]})
+
+
+def _write_parquet(path: Path) -> None:
+    pyarrow.parquet.write_table(TEXTS_WITH_ODD, path, row_group_size=4, compression="zstd")
+
+
+def _write_arrow(path: Path) -> None:
+    with pa.ipc.new_file(path, TEXTS_WITH_ODD.schema) as writer:
+        writer.write_table(TEXTS_WITH_ODD, max_chunksize=4)
+
+
+def _write_stream(path: Path) -> None:
+    with pa.ipc.new_stream(path, TEXTS_WITH_ODD.schema) as writer:
+        writer.write_table(TEXTS_WITH_ODD, max_chunksize=4)
+
+
+@pytest.mark.parametrize("write", [_write_parquet, _write_arrow, _write_stream])
+def test_tables_by_their_groups_over_processes_are_the_documents_of_the_file(
+    tmp_path: Path,
+    text: Path,
+    prepared: Prepare,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Callable[[Path], None],
+) -> None:
+    for path in text.iterdir():
+        path.unlink()
+    write(text / "table")
+    source = SourceSettings(path=str(text))
+    given = units.units_of(source, tmp_path, RULES, LeftOut(1.0), check=never, is_checked=True)
+    assert sum(isinstance(unit, units.Groups) for unit in given) > 3
+    index = prepared("one")
+    assert index == prepared("three", n_workers=3)
+    assert index.fingerprint == fingerprint_of(TEXTS)
+    assert "row 21: 'text' is None" in index.left_out
+    monkeypatch.setattr(units, "LARGEST_GROUP_BYTES", 0)
+    assert index == prepared("here")
+    assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "three") == bytes_of(tmp_path / "here")
+
+
 def test_odd_lines_of_a_file_in_pieces_are_named_by_their_line(prepared: Prepare) -> None:
     told = prepared("to").left_out
     assert "2 records without a text" in told
@@ -145,6 +192,26 @@ def test_torn_parts_end_in_the_same_bytes(
         os.truncate(path, max(size - 7, 0))
     prepared("broken")
     assert bytes_of(tmp_path / "broken") == bytes_of(tmp_path / "straight")
+
+
+def test_parts_that_a_copy_by_hard_links_has_too_are_not_written_to(
+    tmp_path: Path, prepared: Prepare
+) -> None:
+    prepared("straight")
+
+    def give_up(fraction: float, what: str) -> None:
+        if what.startswith("encoding") and fraction > 0.5:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        prepared("broken", progress=give_up)
+    shutil.copytree(tmp_path / "broken", tmp_path / "copy", copy_function=os.link)
+    before = bytes_of(tmp_path / "copy")
+    prepared("broken")
+    assert bytes_of(tmp_path / "copy") == before
+    prepared("copy")
+    for name in ("broken", "copy"):
+        assert bytes_of(tmp_path / name) == bytes_of(tmp_path / "straight")
 
 
 def _prepare_and_die(call: Callable[[], object], after: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from trainer.proxy.held_out import Sides, digest_of, hashed, new_count
 from trainer.proxy.preparation.units import Unit
 from trainer.proxy.progress import interruptible
-from trainer.proxy.tokenizer import SEPARATOR_ID, TextTokenizer
+from trainer.proxy.tokenizer import TextTokenizer
 from trainer.rundir.sources.left_out import LeftOut
 from trainer.rundir.sources.matching import never
 
@@ -50,7 +50,7 @@ class Encoder:
             texts = [text for _, text in batch]
             ids = interruptible(partial(self.tokenizer.encode, texts), check)
             for (is_held_out, _), of_text in zip(batch, ids, strict=True):
-                data = np.array([*of_text, SEPARATOR_ID], self.dtype).tobytes()
+                data = np.array([*of_text, self.tokenizer.separator], self.dtype).tobytes()
                 (made.held_out if is_held_out else made.train).append(data)
         return Encoded(
             digests=b"".join(made.digests),

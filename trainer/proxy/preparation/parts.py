@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from trainer.proxy.preparation.encoding import Encoded
 from trainer.rundir.atomic import sync_directory
+from trainer.rundir.reading import has_other_names
 
 _FILES = ("train", "held_out", "digests")
 _DIGEST_BYTES = 32
@@ -114,6 +115,8 @@ class Parts:
             told = [_read(line) for line in journal]
         if not told or told[0] != {"key": self._key}:
             return []
+        if any(map(has_other_names, (self._journal_path, *self._paths.values()))):
+            return []  # of a copy by hard links (`cp -al`): what is written here is written there
         there = {name: _size(path) for name, path in self._paths.items()}
         whole: list[dict[str, Any]] = []
         for unit in told[1:]:

@@ -3,13 +3,15 @@
 import hashlib
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import asdict, astuple, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from trainer.proxy.held_out import BY_HASH, DocumentCount, PieceCount, Sides, new_count
 from trainer.proxy.preparation.encoding import Encoded, Encoder
+from trainer.proxy.preparation.meter import Reached, extent_of, meter_of
 from trainer.proxy.preparation.parts import Parts
 from trainer.proxy.preparation.units import UNIT_BYTES, Unit, units_of
 from trainer.proxy.preparation.workers import available_cores, encode_units
@@ -28,6 +30,13 @@ _TRIES = 3
 
 _WORTH_PROCESSES_BYTES = 4 * UNIT_BYTES
 """Of text: for less, starting them takes longer than the work."""
+
+_PROVEN_DOCUMENTS = 64
+_PROVEN_CHARACTERS = 2_000
+"""Of each: in all less than a tenth of a second for the slower encoder."""
+
+_JOURNAL = 2
+"""Of what is told of a unit; what another version was about to prepare is begun anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +107,10 @@ class Preparation:
         known = _Known(new_count(self.rules.piece_characters), LeftOut(self.source.max_odd_share))
         for told in parts.units:
             known.add(told)
-        total = sum(file.size for file in files.files)
+        whole = extent_of(files)
+        total = whole.bytes
+        meter = meter_of(self.progress)
+        meter.begin(self.name, whole, known.reached)
 
         def tell() -> None:
             share = min(1.0, known.text_bytes / total) if total else 0.0
@@ -112,14 +124,24 @@ class Preparation:
             check=tell,
             is_checked=self.is_checked,
         )
-        rest = islice(units, len(parts.units), None)
+        rest = islice(self._proven(units), len(parts.units), None)
         for unit, encoded in encode_units(encoder, rest, self._workers(total), tell):
             told = _told(unit, encoded)
             parts.append(encoded, told)
             known.add(told)
+            meter.reach(self.name, known.reached)
             tell()
+        meter.reach(self.name, whole)
         self._check_done()
         return known
+
+    def _proven(self, units: Iterator[Unit]) -> Iterator[Unit]:
+        """They, once the tokenizer has proved itself on a sample of the first one."""
+        for unit in islice(units, 1):
+            documents = islice(unit.read(LeftOut(1.0)), _PROVEN_DOCUMENTS)
+            self.tokenizer.prove([document[:_PROVEN_CHARACTERS] for document in documents])
+            yield unit
+        yield from units
 
     def _workers(self, total_bytes: int) -> int:
         is_worth_it = total_bytes >= _WORTH_PROCESSES_BYTES
@@ -160,6 +182,7 @@ class Preparation:
             files.stamp,
             sides.bound.hex(),
             UNIT_BYTES,
+            _JOURNAL,
         )
         return hashlib.sha256(json.dumps(decides).encode()).hexdigest()
 
@@ -171,12 +194,14 @@ class _Known:
     count: DocumentCount | PieceCount
     left_out: LeftOut
     text_bytes: int = 0
+    reached: Reached = field(default_factory=Reached)
     rows: Counter[str] = field(default_factory=Counter)
     """Of each file that is read in pieces."""
 
     def add(self, told: dict[str, Any]) -> None:
         self.count.merge(told["counted"])
         self.text_bytes += told["text_bytes"]
+        self.reached = Reached(*told["reached"])
         part, place = _left_out(told["left_out"]), told["place"]
         self.left_out.add(part, rows_before=self.rows[place])
         self.rows[place] += part.rows
@@ -186,6 +211,7 @@ def _told(unit: Unit, encoded: Encoded) -> dict[str, Any]:
     return {
         "place": unit.place,
         "text_bytes": encoded.text_bytes,
+        "reached": astuple(unit.reached),
         "counted": encoded.counted,
         "left_out": asdict(encoded.left_out),
     }

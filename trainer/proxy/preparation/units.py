@@ -1,22 +1,28 @@
 """Cut a source into units of work: pieces of its files, or documents in hand."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from trainer.proxy.preparation.meter import Reached
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.names import shown
-from trainer.rundir.sources.content import Content, Kind, opened
+from trainer.rundir.sources.content import TABLES, Content, Kind, opened
 from trainer.rundir.sources.documents import PYTHON, contents_of, read_documents
 from trainer.rundir.sources.file_documents import read_file_documents
 from trainer.rundir.sources.left_out import LeftOut
+from trainer.rundir.sources.tables import group_bytes, read_table
 from trainer.rundir.sources.text_files import read_json_lines
 from trainer.rundir.sources.text_rules import TextRules
 
 UNIT_BYTES = 16 << 20
 """Of text: some seconds of one core, some 100 MB while they last."""
+
+LARGEST_GROUP_BYTES = 4 * UNIT_BYTES
+"""A row group of more text is read here, a thousand rows at a time: its tokens are too many."""
 
 _SMALL_FILE_BYTES = UNIT_BYTES // 4
 """Files up to this are read here and put together: a unit each would be a sync each."""
@@ -30,6 +36,8 @@ class Lines:
     begin: int
     end: int
     field: str
+    reached: Reached
+    """Of the source, with this unit."""
 
     @property
     def size(self) -> int:
@@ -56,11 +64,35 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
+class Groups:
+    """Row groups of a Parquet file, or batches of an Arrow one: from `begin` to before `end`."""
+
+    path: Path
+    kind: Kind
+    begin: int
+    end: int
+    field: str
+    size: int
+    reached: Reached
+
+    @property
+    def place(self) -> str:
+        """What its rows are counted in."""
+        return str(self.path)
+
+    def read(self, left_out: LeftOut) -> Iterator[str]:
+        """Its documents."""
+        groups = range(self.begin, self.end)
+        yield from read_table(self.path, self.kind, self.field, left_out, groups)
+
+
+@dataclass(frozen=True, slots=True)
 class Documents:
     """Documents that are there already."""
 
     texts: tuple[str, ...]
     size: int
+    reached: Reached
     place: str = ""
 
     def read(self, left_out: LeftOut) -> Iterator[str]:
@@ -68,7 +100,7 @@ class Documents:
         yield from self.texts
 
 
-Unit: TypeAlias = Lines | Documents
+Unit: TypeAlias = Lines | Groups | Documents
 
 
 def units_of(
@@ -82,7 +114,8 @@ def units_of(
 ) -> Iterator[Unit]:
     """The units of a source, in order: together they give the documents of `read_documents`.
 
-    Large files of plain JSON lines by reference, all else by value. Raises `SourceError`.
+    Large files of plain JSON lines, Parquet and Arrow by reference, all else by value.
+    Raises `SourceError`.
     """
     gathered = _Gathered()
     if source.path.startswith(PYTHON):
@@ -91,25 +124,51 @@ def units_of(
     else:
         files = contents_of(source, base, rules, left_out, check=check, is_checked=is_checked)
         for path, content in files:
-            if _is_by_reference(path, content):
+            if pieces := _by_reference(path, content, source.field, gathered.reached):
                 yield from gathered.rest()
-                yield from _pieces(path, source.field)
-                continue
-            for text in read_file_documents(path, content, source.field, rules, left_out):
-                check()
-                yield from gathered.add(text)
+                yield from pieces
+            else:
+                for text in read_file_documents(path, content, source.field, rules, left_out):
+                    check()
+                    yield from gathered.add(text)
+            gathered.end_file(path)
     yield from gathered.rest()
 
 
-def _is_by_reference(path: Path, content: Content) -> bool:
-    is_plain = content == Content(Kind.JSON_LINES)
-    return is_plain and path.stat().st_size > _SMALL_FILE_BYTES
-
-
-def _pieces(path: Path, field: str) -> Iterator[Lines]:
+def _by_reference(
+    path: Path, content: Content, field: str, before: Reached
+) -> Sequence[Lines] | Sequence[Groups]:
+    """The units of a file that is read by the processes themselves; none: it is read here."""
     size = path.stat().st_size
+    if size <= _SMALL_FILE_BYTES or content.compression is not None:
+        return ()
+    if content.kind in TABLES:
+        return _groups(path, content.kind, field, size, before)
+    return list(_pieces(path, field, size, before)) if content.kind is Kind.JSON_LINES else ()
+
+
+def _groups(path: Path, kind: Kind, field: str, size: int, before: Reached) -> list[Groups]:
+    """Enough of them for a unit each time; none where a single one is too large for a process."""
+    sizes = list(group_bytes(path, kind, field))
+    if max(sizes, default=0) > LARGEST_GROUP_BYTES:
+        return []
+    units: list[Groups] = []
+    begin = n_bytes = 0
+    for end, group_size in enumerate(sizes, start=1):
+        n_bytes += group_size
+        if n_bytes >= UNIT_BYTES or end == len(sizes):
+            is_all = end == len(sizes)
+            reached = Reached(before.files + is_all, before.bytes + size * end // len(sizes))
+            units.append(Groups(path, kind, begin, end, field, n_bytes, reached))
+            begin, n_bytes = end, 0
+    return units
+
+
+def _pieces(path: Path, field: str, size: int, before: Reached) -> Iterator[Lines]:
     for begin in range(0, size, UNIT_BYTES):
-        yield Lines(path, begin, min(begin + UNIT_BYTES, size), field)
+        end = min(begin + UNIT_BYTES, size)
+        reached = Reached(before.files + (end == size), before.bytes + end)
+        yield Lines(path, begin, end, field, reached)
 
 
 class _Gathered:
@@ -118,6 +177,12 @@ class _Gathered:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._size = 0
+        self.reached = Reached()
+        """Files that are read to their ends."""
+
+    def end_file(self, path: Path) -> None:
+        with suppress(OSError):  # gone since: the look at all files after it tells
+            self.reached = Reached(self.reached.files + 1, self.reached.bytes + path.stat().st_size)
 
     def add(self, text: str) -> Iterator[Documents]:
         if text.strip():
@@ -128,5 +193,5 @@ class _Gathered:
 
     def rest(self) -> Iterator[Documents]:
         if self._texts:
-            yield Documents(tuple(self._texts), self._size)
+            yield Documents(tuple(self._texts), self._size, self.reached)
         self._texts, self._size = [], 0

@@ -19,6 +19,7 @@ _ALTERING = (
     "rules",
     "seed",
     "model.",
+    "tokenizer.",
     "optimizer.",
     "sources.",
     "policy.",

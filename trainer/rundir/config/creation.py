@@ -4,13 +4,14 @@ import contextlib
 import difflib
 import glob
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from trainer.rundir.atomic import create_exclusively
 from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
 from trainer.rundir.config.run_toml import LOST_SETTINGS, load_settings, render_new_run
-from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.config.settings import LEARNED_TOKENIZER, SourceSettings, TokenizerSettings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import is_utf_8, shown
 from trainer.rundir.outcomes import SettingsError, SourceError
@@ -19,6 +20,7 @@ from trainer.rundir.sources.file_documents import require_documents
 from trainer.rundir.sources.folders import require_folder
 from trainer.rundir.sources.matching import Walk
 from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS
+from trainer.rundir.vocabulary import read_own_tokenizer
 
 _LOOKED_INTO_FILES = 100
 """Of a source, when a run is made: a moment's work. The start looks into all."""
@@ -30,25 +32,34 @@ def ensure_run(
     preset: str | None = None,
     sources: Mapping[str, str] | None = None,
     command: tuple[str, ...] = (),
+    tokenizer: TokenizerSettings = LEARNED_TOKENIZER,
 ) -> tuple[RunDirectory, bool]:
     """The run at `path`, made if it isn't there; and whether it was made now.
 
     `sources` are name → path or glob, kept absolute so that the run doesn't depend on where it
-    is resumed from. Raises `SettingsError`; nothing half-made stays then.
+    is resumed from. So is the path of one's own `tokenizer`; the model gets a row for each of its
+    entries. Raises `SettingsError`; nothing half-made stays then.
     """
     run = RunDirectory(path)
+    if tokenizer.path:
+        tokenizer = replace(tokenizer, path=_absolute_file(tokenizer.path))
     paths = {name: _absolute(source) for name, source in (sources or {}).items()}
     try:
-        if not run.settings.exists() and _make(run, preset, paths, command):
+        if not run.settings.exists() and _make(run, preset, paths, command, tokenizer):
             return run, True
     except OSError as error:
         raise SettingsError(f"{path}: a run can't be made there: {error.strerror}") from error
     _check_same(run, preset, paths, command)
+    _check_same_tokenizer(run, tokenizer)
     return run, False
 
 
 def _make(
-    run: RunDirectory, preset: str | None, paths: Mapping[str, str], command: tuple[str, ...]
+    run: RunDirectory,
+    preset: str | None,
+    paths: Mapping[str, str],
+    command: tuple[str, ...],
+    tokenizer: TokenizerSettings,
 ) -> bool:
     """Whether this call made it; `False`: another one was quicker."""
     if preset is not None and preset not in PRESETS:
@@ -56,7 +67,12 @@ def _make(
     for name, path in paths.items():
         _check_source(name, path)
     sources = {name: SourceSettings(path=p) for name, p in (paths or DEFAULT_SOURCES).items()}
-    text = render_new_run(preset or "demo", sources, command)
+    vocab_size = None
+    if tokenizer.path:
+        vocab_size = read_own_tokenizer(tokenizer, Path())[1].entries
+    text = render_new_run(
+        preset or "demo", sources, command, tokenizer=tokenizer, vocab_size=vocab_size
+    )
     _check_empty(run)
     missing = [folder for folder in (run.path, *run.path.parents) if not folder.exists()]
     try:
@@ -110,6 +126,18 @@ def _check_same(
             )
     if command and command != settings.trainer.command:
         raise SettingsError(f"{' '.join(command)}: trainer.command is another in {run.settings}")
+
+
+def _check_same_tokenizer(run: RunDirectory, tokenizer: TokenizerSettings) -> None:
+    if tokenizer.path and tokenizer != load_settings(run.settings).tokenizer:
+        raise SettingsError(
+            f"--tokenizer {shown(tokenizer.path)}: not so in {run.settings}; a run keeps its"
+            " tokenizer: the weights were made by it"
+        )
+
+
+def _absolute_file(path: str) -> str:
+    return path if path.startswith("tiktoken:") else str(Path(path).expanduser().absolute())
 
 
 def _absolute(path: str) -> str:

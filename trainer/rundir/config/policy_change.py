@@ -36,6 +36,7 @@ CHANGED_BY_PIVOT = ("sources.", "policy.")
 """What a pivot may change, by the beginning of the settings' names."""
 FIXED_BY_WEIGHTS = {
     "model": "is part of the weights' shape",
+    "tokenizer": "tells what the token ids mean that the weights have learned",
     "preset": "is part of the weights' shape",
     "rules": "are those that the weights were trained by",
 }

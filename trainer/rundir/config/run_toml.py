@@ -11,7 +11,13 @@ import orjson
 
 from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
 from trainer.rundir.config.rules import NEWEST_RULES, RULES
-from trainer.rundir.config.settings import ArmPolicy, Settings, SourceSettings
+from trainer.rundir.config.settings import (
+    LEARNED_TOKENIZER,
+    ArmPolicy,
+    Settings,
+    SourceSettings,
+    TokenizerSettings,
+)
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import quoted, shown
 from trainer.rundir.outcomes import SettingsError
@@ -72,7 +78,7 @@ def parse_settings(text: str) -> Settings:
         if name in written:
             values[name] = convert(int, written[name], name)
     hints = get_type_hints(Settings)
-    for section in ("model", "train", "optimizer", "checkpoint", "audit", "trainer"):
+    for section in ("model", "tokenizer", "train", "optimizer", "checkpoint", "audit", "trainer"):
         table = _table(written, section)
         merged = {**PRESETS[preset].get(section, {}), **table}
         values[section] = _build(hints[section], merged, section)
@@ -195,6 +201,8 @@ _DEFAULTS = _defaults()
 
 _COMMENTS = {
     "rules": "of arithmetic and data: the newest when the run was made, and kept for ever",
+    "tokenizer.path": "a tokenizer.json of one's own; empty: learned from the sources' text",
+    "tokenizer.separator": "its special token that ends a document",
     "train.batch_tokens": "tokens a step",
     "train.micro_batch": "rows a forward pass",
     "train.device": "auto | cpu | cuda | cuda:N",
@@ -212,13 +220,22 @@ _COMMENTS = {
 
 
 def render_new_run(
-    preset: str, sources: Mapping[str, SourceSettings], command: tuple[str, ...] = ()
+    preset: str,
+    sources: Mapping[str, SourceSettings],
+    command: tuple[str, ...] = (),
+    *,
+    tokenizer: TokenizerSettings = LEARNED_TOKENIZER,
+    vocab_size: int | None = None,
 ) -> str:
-    """The text of a new run's `run.toml`: every setting in sight, parsed back once as a check."""
+    """The text of a new run's `run.toml`: every setting in sight, parsed back once as a check.
+
+    `vocab_size`: of one's own `tokenizer`; else the preset's.
+    """
     named = {name: _source_table(source) for name, source in sources.items()}
-    start = f"preset = {_toml(preset)}\nrules = {NEWEST_RULES}\n" + "".join(
-        _render(f"sources.{n}", t) for n, t in named.items()
-    )
+    start = f"preset = {_toml(preset)}\nrules = {NEWEST_RULES}\n"
+    start += "" if vocab_size is None else f"[model]\nvocab_size = {vocab_size}\n"
+    start += _render("tokenizer", asdict(tokenizer))
+    start += "".join(_render(f"sources.{n}", t) for n, t in named.items())
     new = parse_settings(start)
     settings = asdict(new)
     parts = [
@@ -227,7 +244,7 @@ def render_new_run(
     ]
     parts += [
         _render(section, settings[section])
-        for section in ("model", "train", "optimizer", "checkpoint", "audit")
+        for section in ("model", "tokenizer", "train", "optimizer", "checkpoint", "audit")
     ]
     trainer: dict[str, Any] = {"command": list(command)} if command else {}
     parts.append(_render("trainer", {**trainer, "restart": settings["trainer"]["restart"]}))

@@ -44,7 +44,6 @@ class ModelSettings:
             heads=self.heads,
             width=self.width,
         )
-        _require(self.vocab_size > 256, "model.vocab_size", "must be over 256 (bytes + separator)")
         _require(
             self.width % self.heads == 0,
             "model.width",
@@ -61,6 +60,33 @@ class ModelSettings:
         """Number of parameters: embeddings, 12·width² a layer, head."""
         embeddings = (self.vocab_size + self.context) * self.width
         return embeddings + self.layers * 12 * self.width**2 + self.vocab_size * self.width
+
+
+SEPARATOR = "<|endoftext|>"
+"""The token that ends each document, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizerSettings:
+    """Whose token ids the model learns; they are the run's for ever once it has begun."""
+
+    path: str = ""
+    """One's own `tokenizer.json`; empty: learned from the sources' text."""
+    separator: str = SEPARATOR
+    """The special token that ends a document; of one's own, whatever number it has there."""
+
+    def __post_init__(self) -> None:
+        is_own = bool(self.path.strip())
+        _require(is_own or not self.path, "tokenizer.path", "is blank")
+        _require(
+            is_own or self.separator == SEPARATOR,
+            "tokenizer.separator",
+            f"is {SEPARATOR} where the tokenizer is learned; name one's own as tokenizer.path",
+        )
+
+
+LEARNED_TOKENIZER = TokenizerSettings()
+"""Of a run that names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +265,7 @@ class Settings:
     """Number of the arithmetic and data rules; 1 where `run.toml` is older than the numbers."""
     seed: int = 1337
     model: ModelSettings
+    tokenizer: TokenizerSettings = LEARNED_TOKENIZER
     train: TrainSettings
     optimizer: OptimizerSettings
     checkpoint: CheckpointSettings = CheckpointSettings()
@@ -256,6 +283,11 @@ class Settings:
         )
         _require(self.rules in RULES, "rules", f"{self.rules} is none of 1 to {NEWEST_RULES}")
         _require(0 <= self.seed < 2**31, "seed", f"{self.seed} is not between 0 and 2³¹ - 1")
+        _require(
+            self.model.vocab_size > 256 or bool(self.tokenizer.path),
+            "model.vocab_size",
+            "must be over 256 (bytes + separator)",
+        )
         row_tokens = self.train.micro_batch * self.model.context
         _require(
             self.train.batch_tokens % row_tokens == 0,

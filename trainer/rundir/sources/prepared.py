@@ -32,6 +32,10 @@ from trainer.rundir.sources.text_rules import TextRules, text_rules
 TEXT_DIGITS = 16
 """Of a fingerprint, where it is only compared: in file names, `.state.json` and audits."""
 
+COMPARED_BYTES = 64 << 20
+"""Of text that a start reads again only to tell that it is another: a second; of more, the sizes
+tell."""
+
 _NAMED_FILES = 3
 
 
@@ -80,6 +84,8 @@ class Drift:
     """What is new, in words."""
     files: SourceFiles | None = None
     """The files as they are now, where they were found."""
+    is_known: bool = True
+    """False: sizes alone say that it is the same text; names or times are others."""
 
     @property
     def is_same(self) -> bool:
@@ -153,11 +159,13 @@ def drift_of(
     rules: TextRules,
     check: Callable[[], None] = never,
     reads: bool = True,
+    read_bytes: int | None = None,
 ) -> Drift:
     """Compare the source's files with those that the tokens in the folder were made of.
 
     By name, size and time. Where only names and times differ, as after a copy to another disk,
-    the text itself is read and compared, unless `reads` is false: then they are taken to be alike.
+    the text itself is read and compared, unless `reads` is false, or there is more of it than
+    `read_bytes`: then they are taken to be alike.
     `check` is called all the time and may raise to give up.
     """
     try:
@@ -171,8 +179,9 @@ def drift_of(
         return Drift(files=now)
     if before is not None and [f.size for f in before] != [f.size for f in now.files]:
         return replace(_compare(before, now.files), files=now)
-    if not reads:
-        return Drift(files=now)
+    n_bytes = sum(file.size for file in now.files)
+    if not reads or (read_bytes is not None and n_bytes > read_bytes):
+        return Drift(files=now, is_known=False)
     try:
         text = fingerprint_of(
             read_documents(source, base, rules=rules, check=check, is_checked=False)

@@ -9,6 +9,7 @@ from console.ui.theme import AMBER, GOOD, RED, RED_BLOCK
 from console.ui.widgets.header_lines import Room, Times, header_lines
 from console.view.run_view import LossPoint, Request, RequestStage, RunView, Severity, Status
 from tests.console import fixed_run
+from trainer.rundir.preparing import Preparing
 from trainer.rundir.state import Replay, State
 
 WIDE, NARROW = Room(width=158, height=45), Room(width=78, height=24)
@@ -48,6 +49,15 @@ def test_why_a_run_failed_stands_whole_though_it_takes_lines_of_its_own() -> Non
     why = "loss not finite at step 12,345 (arm books); last good checkpoint step 12,300"
     lines = header_lines(view_with("failed", why, Severity.BAD), NARROW, Times(now=fixed_run.NOW))
     assert " ".join(line.plain.strip() for line in lines[1:3]).startswith(why)
+
+
+def test_how_far_the_sources_are_prepared_stands_whole_in_a_narrow_terminal() -> None:
+    preparing = Preparing(source="web", files=2, bytes=4_000_000, bytes_per_second=1e6)
+    view = replace(
+        view_with("starting", preparing.words, Severity.BUSY), state=State(preparing=preparing)
+    )
+    lines = header_lines(view, NARROW, Times(now=fixed_run.NOW))
+    assert preparing.words in [line.plain for line in lines]
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:
