@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import gc
 import io
 import os
 import sys
@@ -116,8 +117,11 @@ def _run_console(arguments: list[str], ahead: ReadAhead | None) -> int:
         restarter.consider()  # a crash that is there has its pause, whoever opens a console
     follower.read_ahead = ahead
     # Textual takes a moment to load, which verbs and mistakes need not wait for.
+    gc.disable()  # it stays: looking for garbage in it costs a tenth of that moment
     from console.ui.session import run_console  # noqa: PLC0415
 
+    gc.freeze()
+    gc.enable()
     changes = reasons_to_look(follower)
     if restarter is not None:
         follower.restarter = restarter
@@ -229,7 +233,8 @@ def _console_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         type=_source,
-        help="text that a new run trains on: files, *.jsonl, or python:docs; may be repeated",
+        help="what a new run trains on: files, *.jsonl, tokens:*.bin (made by nanoGPT, llm.c or"
+        " Megatron), or python:docs; may be repeated",
     )
     parser.add_argument(
         "--tokenizer",

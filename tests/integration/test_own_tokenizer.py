@@ -12,10 +12,9 @@ from trainer.proxy.tokenizer import TextTokenizer, load_tokenizer, make_tokenize
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.config.settings import TokenizerSettings
-from trainer.rundir.environment import TokenizerError
 from trainer.rundir.fork import make_fork, set_settings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit, SettingsError
+from trainer.rundir.outcomes import Exit, SettingsError, TokenizerError
 from trainer.rundir.sources.prepared import read_index, token_folder
 
 

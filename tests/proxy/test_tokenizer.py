@@ -19,7 +19,7 @@ from trainer.proxy.tokenizer import (
     make_tokenizer,
 )
 from trainer.rundir.config.settings import SEPARATOR, SourceSettings
-from trainer.rundir.environment import TokenizerError
+from trainer.rundir.outcomes import TokenizerError
 
 Sources = Mapping[str, SourceSettings]
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.own_tokenizer import ENTRIES, SEPARATOR_NUMBER, write_own_tokenizer
 from trainer.rundir.config.settings import TokenizerSettings
-from trainer.rundir.environment import TokenizerError
+from trainer.rundir.outcomes import TokenizerError
 from trainer.rundir.vocabulary import read_own_tokenizer, vocabulary_of
 
 

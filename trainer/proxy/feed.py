@@ -25,9 +25,9 @@ from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
 from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.settings import Settings
-from trainer.rundir.environment import Environment, TokenizerError, lost_tokenizer
+from trainer.rundir.environment import Environment, lost_tokenizer
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import HistoryError, SourceError
+from trainer.rundir.outcomes import HistoryError, SourceError, TokenizerError
 from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.sources.documents import fingerprint_of, look_at_files, read_documents
 from trainer.rundir.sources.prepared import TEXT_DIGITS, is_gone, read_index, token_folder

@@ -26,6 +26,9 @@ _NONE = b""
 Hashed: TypeAlias = list[tuple[bytes, str]]
 """A document as what is held out at a time: the sha256 that decides, and the text."""
 
+HashedTokens: TypeAlias = list[tuple[bytes, bytes]]
+"""The same of a document that is tokens already: little-endian uint32."""
+
 
 def digest_of(document: str) -> bytes:
     """The sha256 of a document: it alone decides on which side the document lands."""
@@ -57,13 +60,15 @@ class Sides:
             for digest, text in document:
                 yield digest <= self.bound, text
             return
-        for side, stretch in groupby(document, key=lambda piece: self._side(piece[0])):
+        for side, stretch in groupby(document, key=lambda piece: self.side_of(piece[0])):
             text = "".join(piece for _, piece in stretch)
             if side is not None and text.strip():
                 yield side, text
 
-    def _side(self, digest: bytes) -> bool | None:
+    def side_of(self, digest: bytes) -> bool | None:
         """Whether a piece is held out; None: it is left out altogether."""
+        if not self.by_pieces:
+            return digest <= self.bound
         return True if digest <= self.bound else None if digest <= BY_HASH else False
 
 
@@ -129,7 +134,7 @@ class DocumentCount:
         self._by_hash = self._smallest_count = 0
         self._smallest = b"\xff" * 33
 
-    def add(self, document: Hashed) -> None:
+    def add(self, document: Hashed | HashedTokens) -> None:
         """One document."""
         for digest, _ in document:
             self._by_hash += digest <= BY_HASH
@@ -177,11 +182,11 @@ class PieceCount:
         self._smallest: Counter[bytes] = Counter()
         """Documents by the smallest hash of their pieces, where that is in the lowest 1 %."""
 
-    def add(self, document: Hashed) -> None:
+    def add(self, document: Hashed | HashedTokens) -> None:
         """One document."""
         held_out = [(digest, piece) for digest, piece in document if digest <= BY_HASH]
         for digest, piece in held_out:
-            self._bytes[digest] += len(piece.encode())
+            self._bytes[digest] += len(piece.encode() if isinstance(piece, str) else piece)
         if held_out:
             self._smallest[min(digest for digest, _ in held_out)] += 1
 

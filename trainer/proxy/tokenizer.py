@@ -22,8 +22,9 @@ from trainer.rundir.config.settings import (
     SourceSettings,
     TokenizerSettings,
 )
-from trainer.rundir.environment import TokenizerError, lost_tokenizer, require_tokenizer
+from trainer.rundir.environment import lost_tokenizer, require_tokenizer
 from trainer.rundir.names import shown
+from trainer.rundir.outcomes import TokenizerError
 from trainer.rundir.reading import TOKENIZER_BYTES, read_file
 from trainer.rundir.sources.documents import naming, read_documents
 from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS, TextRules

@@ -13,7 +13,7 @@ import orjson
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import shown
-from trainer.rundir.outcomes import HistoryError, SettingsError
+from trainer.rundir.outcomes import HistoryError, TokenizerError
 from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_file import load_records
 from trainer.rundir.records.record_lines import Record
@@ -28,10 +28,6 @@ _PUT_BACK = (
     "put the file back (from a backup, or a fork of this run): other token ids would be noise to"
     " weights that have learned these"
 )
-
-
-class TokenizerError(SettingsError):
-    """`tokenizer.json` can't be used with this run's settings."""
 
 
 def lost_tokenizer(path: Path) -> str:

@@ -34,7 +34,7 @@ from trainer.rundir.pivot.journal import HoldMode, refuse_if_half_done, request_
 from trainer.rundir.pivot.stages import archive, commit, hold, restart, retire
 from trainer.rundir.reading import read_file
 from trainer.rundir.records.record_file import Record, RecordArray, canonical, load_records
-from trainer.rundir.sources.documents import PYTHON
+from trainer.rundir.sources.documents import anchored_path
 from trainer.rundir.start_checks import look_ahead
 
 _BY_POLICY = ("sources", "policy")
@@ -157,9 +157,7 @@ def anchor_sources(text: str, base: Path) -> str:
     if own := str(tokenizer.get("path", "")):
         tokenizer["path"] = str(base.absolute() / Path(own).expanduser())
     for name in list(sources):
-        path = str(sources[name]["path"])
-        if not path.startswith(PYTHON):
-            sources[name]["path"] = str(base.absolute() / Path(path).expanduser())
+        sources[name]["path"] = anchored_path(str(sources[name]["path"]), base)
     return tomlkit.dumps(document)
 
 

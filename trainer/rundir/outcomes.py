@@ -49,6 +49,10 @@ class SettingsError(RunError, ValueError):
     exit_code = Exit.USAGE
 
 
+class TokenizerError(SettingsError):
+    """`tokenizer.json` can't be used with this run's settings."""
+
+
 class SourceError(SettingsError):
     """A source that can't be used: what is wrong, where, and what to do."""
 

@@ -26,8 +26,9 @@ class Preparing:
         if not self.files:
             return f"preparing {self.source}"
         unit, name = (1e9, "GB") if self.bytes >= 1e9 else (1e6, "MB")
+        files = "file" if self.files == 1 else "files"
         told = [
-            f"preparing {self.source}: {self.files_done:,} of {self.files:,} files",
+            f"preparing {self.source}: {self.files_done:,} of {self.files:,} {files}",
             f"{self.bytes_done / unit:,.2f} of {self.bytes / unit:,.2f} {name}",
         ]
         if self.bytes_per_second is not None:

@@ -8,8 +8,9 @@ from typing import Any
 import orjson
 
 from trainer.rundir.config.settings import TokenizerSettings
-from trainer.rundir.environment import TokenizerError
+from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import shown
+from trainer.rundir.outcomes import TokenizerError
 from trainer.rundir.reading import TOKENIZER_BYTES, read_file
 
 _NAMED = 10
@@ -65,6 +66,17 @@ def read_own_tokenizer(
         return data, vocabulary
     except TokenizerError as error:
         raise TokenizerError(f"tokenizer.path: {shown(path)}: {error}") from error
+
+
+def vocabulary_of_run(run: Path, separator: str) -> Vocabulary:
+    """That of the run's frozen `tokenizer.json`; raises `TokenizerError`."""
+    path = RunDirectory(run).tokenizer
+    try:
+        return vocabulary_of(read_file(path, at_most=TOKENIZER_BYTES), separator)
+    except OSError as error:
+        raise TokenizerError(f"{shown(path)}: cannot be read ({error.strerror})") from error
+    except TokenizerError as error:
+        raise TokenizerError(f"{shown(path)}: {error}") from error
 
 
 def vocabulary_of(data: bytes, separator: str) -> Vocabulary:

@@ -41,11 +41,11 @@ _BANDIT: Columns = (
 _DATA: Columns = (
     ("share", 7),
     ("wanted", 7),
-    ("seen", 6),
+    ("seen", 7),
     ("unseen", 7),
     ("loss", 7),
     ("val", 7),
-    ("rows", 7),
+    ("rows", 6),
     ("given", 7),
     ("tokens", 7),
 )

@@ -87,6 +87,17 @@ def test_without_links_the_files_are_those_of_the_standard_glob(
         assert [str(path) for path in match_files(tree, pattern).files] == expected
 
 
+def test_files_of_a_folder_are_known_by_one_look_at_each(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("four")
+    (tmp_path / "link.md").symlink_to(tmp_path / "a.txt")
+    (tmp_path / "nowhere.txt").symlink_to(tmp_path / "gone")
+    (tmp_path / "self.txt").symlink_to(tmp_path / "self.txt")
+    matched = match_files(tmp_path, "**/*")
+    assert [file.path for file in matched.found] == [str(tmp_path / "a.txt")]
+    assert [file.facts.st_size for file in matched.found if file.facts] == [4]
+    assert not matched.unreadable
+
+
 def test_walk_can_be_given_up_at_any_entry(tmp_path: Path) -> None:
     tree = _tree(tmp_path, *(f"{n // 10}/{n}.txt" for n in range(100)))
     calls = iter(range(60))

@@ -166,7 +166,7 @@ class Preparation:
             held_out_documents=held_out_documents,
             train_tokens=parts.sizes["train"] // item_bytes,
             held_out_tokens=parts.sizes["held_out"] // item_bytes,
-            text_bytes=known.text_bytes,
+            text_bytes=0 if self.source.holds_tokens else known.text_bytes,
             left_out=known.left_out.words,
         )
         parts.finish(*index.file_names)

@@ -17,6 +17,7 @@ from trainer.rundir.sources.left_out import LeftOut
 from trainer.rundir.sources.tables import group_bytes, read_table
 from trainer.rundir.sources.text_files import read_json_lines
 from trainer.rundir.sources.text_rules import TextRules
+from trainer.rundir.sources.token_files import TokenRange, token_ranges
 
 UNIT_BYTES = 16 << 20
 """Of text: some seconds of one core, some 100 MB while they last."""
@@ -100,7 +101,21 @@ class Documents:
         yield from self.texts
 
 
-Unit: TypeAlias = Lines | Groups | Documents
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Documents that are tokens already."""
+
+    part: TokenRange
+    reached: Reached
+    place: str = ""
+
+    @property
+    def size(self) -> int:
+        """Tokens of it."""
+        return self.part.end - self.part.begin
+
+
+Unit: TypeAlias = Lines | Groups | Documents | Tokens
 
 
 def units_of(
@@ -117,6 +132,9 @@ def units_of(
     Large files of plain JSON lines, Parquet and Arrow by reference, all else by value.
     Raises `SourceError`.
     """
+    if source.holds_tokens:
+        yield from _token_units(source, base, rules, check)
+        return
     gathered = _Gathered()
     if source.path.startswith(PYTHON):
         for text in read_documents(source, base, rules=rules, check=check, is_checked=is_checked):
@@ -133,6 +151,18 @@ def units_of(
                     yield from gathered.add(text)
             gathered.end_file(path)
     yield from gathered.rest()
+
+
+def _token_units(
+    source: SourceSettings, base: Path, rules: TextRules, check: Callable[[], None]
+) -> Iterator[Tokens]:
+    before = Reached()
+    for part in token_ranges(source, base, rules, check):
+        is_end, size = part.end == part.file.count, part.file.bytes
+        share = part.end / part.file.count
+        reached = Reached(before.files + is_end, before.bytes + int(share * size))
+        yield Tokens(part, reached)
+        before = reached if is_end else before
 
 
 def _by_reference(

@@ -11,7 +11,12 @@ from pathlib import Path
 from trainer.rundir.atomic import create_exclusively
 from trainer.rundir.config.presets import DEFAULT_SOURCES, PRESETS
 from trainer.rundir.config.run_toml import LOST_SETTINGS, load_settings, render_new_run
-from trainer.rundir.config.settings import LEARNED_TOKENIZER, SourceSettings, TokenizerSettings
+from trainer.rundir.config.settings import (
+    LEARNED_TOKENIZER,
+    TOKENS,
+    SourceSettings,
+    TokenizerSettings,
+)
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import is_utf_8, shown
 from trainer.rundir.outcomes import SettingsError, SourceError
@@ -20,6 +25,7 @@ from trainer.rundir.sources.file_documents import require_documents
 from trainer.rundir.sources.folders import require_folder
 from trainer.rundir.sources.matching import Walk
 from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS
+from trainer.rundir.sources.token_files import token_files
 from trainer.rundir.vocabulary import read_own_tokenizer
 
 _LOOKED_INTO_FILES = 100
@@ -143,6 +149,8 @@ def _absolute_file(path: str) -> str:
 def _absolute(path: str) -> str:
     if path.startswith("python:") or not path.strip():
         return path
+    if path.startswith(TOKENS):
+        return TOKENS + _absolute(path.removeprefix(TOKENS))
     here = str(Path.cwd())
     base = Path(glob.escape(here) if glob.has_magic(path) else here)
     try:
@@ -161,11 +169,15 @@ def _check_source(name: str, path: str) -> None:
             nearest = difflib.get_close_matches(path, known, n=1, cutoff=0.4)
             hint = f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(known)}"
             raise SettingsError(f"{source}: no such source; {hint}")
-    elif not name or not path.strip():
+    elif not name or not path.removeprefix(TOKENS).strip():
         raise SettingsError(f"{source}: write it as NAME=PATH")
     else:
         try:
-            _check_files(source, Path(path))
+            if path.startswith(TOKENS):
+                for _ in token_files(SourceSettings(path=path), Path()):
+                    pass
+            else:
+                _check_files(source, Path(path))
         except SourceError as error:
             raise SettingsError(f"{source}: {error}") from error
 

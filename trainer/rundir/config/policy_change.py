@@ -26,7 +26,7 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import is_utf_8, shown
 from trainer.rundir.outcomes import SettingsError, SourceError
 from trainer.rundir.reading import read_file
-from trainer.rundir.sources.documents import PYTHON, look_at_files, naming
+from trainer.rundir.sources.documents import anchored_path, look_at_files, naming
 from trainer.rundir.sources.matching import never
 from trainer.rundir.sources.prepared import holds_prepared_text, read_index, token_folder
 from trainer.rundir.state import read_state
@@ -80,12 +80,10 @@ def load_policy_file(path: Path) -> PolicyChange:
 
 def anchored(source: SourceSettings, folder: Path) -> SourceSettings:
     """The source with a path that means the same from everywhere."""
-    if source.path.startswith(PYTHON):
-        return source
-    path = folder.absolute() / Path(source.path).expanduser()
+    path = anchored_path(source.path, folder)
     if not is_utf_8(path):
         raise SettingsError(f"{shown(path)}: is no UTF-8, as run.toml has to be; rename it")
-    return replace(source, path=str(path))
+    return replace(source, path=path)
 
 
 def apply_change(text: str, change: PolicyChange) -> str:

@@ -210,12 +210,17 @@ class AuditSettings:
         return 1 + len(self.prompts)
 
 
+TOKENS = "tokens:"
+"""Before the path of a source that holds tokens."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
     """Where an arm's text comes from."""
 
     path: str
-    """A file, a folder or a glob, or `python:docs|docstrings|code`."""
+    """A file, a folder or a glob, `tokens:` and a file or glob of tokens that are made already, or
+    `python:docs|docstrings|code`."""
     field: str = "text"
     """The key of the text in JSON records, or its column."""
     max_odd_share: float = 0.01
@@ -228,6 +233,11 @@ class SourceSettings:
             "sources.*.max_odd_share",
             f"{self.max_odd_share} is not from 0 to under 1",
         )
+
+    @property
+    def holds_tokens(self) -> bool:
+        """Whether its files hold token ids, not text."""
+        return self.path.startswith(TOKENS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +297,13 @@ class Settings:
             self.model.vocab_size > 256 or bool(self.tokenizer.path),
             "model.vocab_size",
             "must be over 256 (bytes + separator)",
+        )
+        ids = next((name for name, source in self.sources.items() if source.holds_tokens), None)
+        _require(
+            ids is None or bool(self.tokenizer.path),
+            f"sources.{ids}.path",
+            "token ids mean nothing without the tokenizer that made them: name its tokenizer.json"
+            " as tokenizer.path (--tokenizer for a new run)",
         )
         row_tokens = self.train.micro_batch * self.model.context
         _require(

@@ -2,12 +2,13 @@
 
 import difflib
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer.rundir.config.settings import SourceSettings
+from trainer.rundir.config.settings import TOKENS, SourceSettings
 from trainer.rundir.directory import with_names
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError
@@ -15,7 +16,7 @@ from trainer.rundir.sources.content import Content, content_of
 from trainer.rundir.sources.file_documents import read_file_documents
 from trainer.rundir.sources.folders import files_of_folder
 from trainer.rundir.sources.left_out import LeftOut
-from trainer.rundir.sources.matching import Matched, Walk, match_files, never
+from trainer.rundir.sources.matching import Matched, Walk, found_at, match_files, never
 from trainer.rundir.sources.stdlib_text import READERS, stdlib_documents
 from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS, TextRules
 
@@ -69,11 +70,12 @@ def read_documents(
         raise SourceError(f"{source.path}: there is no text in it")
 
 
-def fingerprint_of(documents: Iterable[str]) -> str:
+def fingerprint_of(documents: Iterable[str] | Iterable[bytes]) -> str:
     """sha256 of the documents' sha256s, in order: the identity of a source's text."""
     whole = hashlib.sha256()
     for document in documents:
-        whole.update(hashlib.sha256(document.encode()).digest())
+        data = document.encode() if isinstance(document, str) else document
+        whole.update(hashlib.sha256(data).digest())
     return whole.hexdigest()
 
 
@@ -115,18 +117,27 @@ def look_at_files(
     matched = find_files(source, base, check)
     facts, stamped = [], []
     is_relative = not _expanded(source).is_absolute()
-    for path in matched.files:
+    here = f"{base}".rstrip("/") + "/"
+    here_named = with_names(here)
+    for file in matched.found:
         check()
-        try:
-            found = path.stat()
-        except OSError as error:
-            raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
-        name = str(path.relative_to(base)) if is_relative else str(path)
+        found = file.facts or _looked_at(file.path)
+        inside = file.path.removeprefix(here)
+        is_here = len(inside) < len(file.path)
+        name = inside if is_relative else file.path
         facts.append(FileFacts(name=name, size=found.st_size, mtime_ns=found.st_mtime_ns))
-        stamped.append((with_names(str(path)), found.st_size, found.st_mtime_ns))
+        named = here_named + inside if is_here else file.path
+        stamped.append((named, found.st_size, found.st_mtime_ns))
     return SourceFiles(
         stamp=_stamp(source, repr(stamped)), files=tuple(facts), unreadable=matched.unreadable
     )
+
+
+def _looked_at(path: str) -> os.stat_result:
+    try:
+        return Path(path).stat()
+    except OSError as error:
+        raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
 
 
 def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = never) -> Matched:
@@ -142,14 +153,24 @@ def find_files(source: SourceSettings, base: Path, check: Callable[[], None] = n
     except OSError as error:
         raise SourceError(f"{shown(path)}: cannot be read ({error.strerror})") from error
     if is_file:
-        return Matched(files=(path,))
+        return Matched(found=(found_at(path),))
+    if is_folder and source.holds_tokens:
+        raise SourceError(f"{shown(path)}: is a folder; name its files of tokens: …/*.bin")
     if is_folder:
         return files_of_folder(path, base, check)
     matched = match_files(base, str(relative), check)
-    if not matched.files:
+    if not matched.found:
         unread = "".join(f"; the folder {shown(f)} can't be read" for f in matched.unreadable[:3])
         raise SourceError(f"{shown(path)}: no such file; check the path or the glob{unread}")
     return matched
+
+
+def anchored_path(path: str, base: Path) -> str:
+    """A source's path that means the same from everywhere; relative ones are taken from `base`."""
+    if path.startswith(PYTHON):
+        return path
+    kind = TOKENS if path.startswith(TOKENS) else ""
+    return f"{kind}{base.absolute() / Path(path.removeprefix(kind)).expanduser()}"
 
 
 def has_files(source: SourceSettings, base: Path, check: Callable[[], None] = never) -> bool:
@@ -170,7 +191,7 @@ def _expanded(source: SourceSettings) -> Path:
     if "\0" in source.path:
         raise SourceError(f"{shown(source.path)}: holds a NUL, as no path can")
     try:
-        return Path(source.path).expanduser()
+        return Path(source.path.removeprefix(TOKENS)).expanduser()
     except RuntimeError as error:
         raise SourceError(f"{shown(source.path)}: there is no such user") from error
 

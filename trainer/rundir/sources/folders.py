@@ -8,7 +8,7 @@ import orjson
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError
 from trainer.rundir.reading import read_file
-from trainer.rundir.sources.matching import Matched, Walk, match_files
+from trainer.rundir.sources.matching import Matched, Walk, found_at, match_files
 
 _ALL = "**/*"
 _SPLITS = "dataset_dict.json"
@@ -35,12 +35,12 @@ def files_of_folder(folder: Path, base: Path, check: Callable[[], None]) -> Matc
     """
     require_folder(folder)
     if (listed := _listed(folder)) is not None:
-        return Matched(files=listed)
+        return Matched(found=tuple(map(found_at, listed)))
     matched = match_files(folder, _ALL, check)
-    files, own = matched.files, base.resolve()
+    found, own = matched.found, base.resolve()
     if own.is_relative_to(folder.resolve()):
-        files = tuple(path for path in files if not path.resolve().is_relative_to(own))
-    return Matched(files=files, unreadable=matched.unreadable, is_folder=True)
+        found = tuple(f for f in found if not Path(f.path).resolve().is_relative_to(own))
+    return Matched(found=found, unreadable=matched.unreadable, is_folder=True)
 
 
 def _listed(folder: Path) -> tuple[Path, ...] | None:

@@ -1,5 +1,6 @@
 """Find the files that a glob names: folders walked once each, whatever links lead to them."""
 
+import errno
 import fnmatch
 import os
 import re
@@ -16,16 +17,46 @@ def never() -> None:
     """A `check` of somebody who does not give up."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file as it was found; of a hundred thousand a `Path` each would be half the time."""
+
+    path: str
+    is_link: bool
+    facts: os.stat_result | None
+    """`None`: it was gone again, or can't be looked at."""
+
+    @property
+    def identity(self) -> object:
+        """The same for two names of one file; of file systems without inodes, the name."""
+        if self.facts is None or not self.facts.st_ino:
+            return self.path
+        return self.facts.st_dev, self.facts.st_ino
+
+
+def found_at(path: Path) -> Found:
+    """The file that a name leads to."""
+    try:
+        return Found(str(path), path.is_symlink(), path.stat())
+    except OSError:  # whoever reads it says so
+        return Found(str(path), False, None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
     """What a glob names."""
 
-    files: tuple[Path, ...]
+    found: tuple[Found, ...]
     """In the order of their names; one that has several names (links) once."""
     unreadable: tuple[Path, ...] = ()
     """Folders that could not be looked into: what lies in them is not in `files`."""
     is_folder: bool = False
     """All that lies in a folder: what is no text may be left out."""
+
+    @property
+    def files(self) -> Iterator[Path]:
+        """Those that were found, in their order."""
+        return (Path(file.path) for file in self.found)
 
 
 def match_files(base: Path, pattern: str, check: Callable[[], None] = never) -> Matched:
@@ -35,13 +66,13 @@ def match_files(base: Path, pattern: str, check: Callable[[], None] = never) -> 
     by a pattern with a dot only. `check` is called all the time and may raise to give up.
     """
     walk = Walk(check)
-    by_identity: dict[object, Path] = {}
+    by_identity: dict[object, Found] = {}
     # a file that a link names, too, goes by its own name
-    for path in sorted(walk.files(base, pattern), key=lambda p: (p.is_symlink(), str(p))):
+    for file in sorted(walk.found(base, pattern), key=lambda file: (file.is_link, file.path)):
         check()
-        by_identity.setdefault(_identity(path), path)
-    files = tuple(sorted(by_identity.values(), key=str))
-    return Matched(files=files, unreadable=tuple(sorted(walk.unreadable, key=str)))
+        by_identity.setdefault(file.identity, file)
+    found = tuple(sorted(by_identity.values(), key=lambda file: file.path))
+    return Matched(found=found, unreadable=tuple(sorted(walk.unreadable, key=str)))
 
 
 class Walk:
@@ -53,13 +84,17 @@ class Walk:
 
     def files(self, base: Path, pattern: str) -> Iterator[Path]:
         """Each file as it is found, in no order; one with two names twice."""
+        return (Path(file.path) for file in self.found(base, pattern))
+
+    def found(self, base: Path, pattern: str) -> Iterator[Found]:
+        """As `files`, with what is known of each."""
         return self._match(base, Path(pattern).parts)
 
-    def _match(self, at: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    def _match(self, at: Path, parts: tuple[str, ...]) -> Iterator[Found]:
         self._check()
         if not parts:
             if self._is_file(at):
-                yield at
+                yield found_at(at)
             return
         part, rest = parts[0], parts[1:]
         if part == "**":
@@ -69,8 +104,12 @@ class Walk:
                 yield from self._match(folder, rest or ("*",))
         elif _MAGIC.search(part):
             for entry in self._entries(at):
-                if _is_named(entry.name, part):
+                if not _is_named(entry.name, part):
+                    continue
+                if rest:
                     yield from self._match(Path(entry.path), rest)
+                elif (found := self._found(entry)) is not None:
+                    yield found
         else:
             yield from self._match(at / part, rest)
 
@@ -89,6 +128,20 @@ class Walk:
                 linked.extend(Path(e.path) for e in entries if e.is_symlink())
                 inside = [Path(e.path) for e in entries if e.is_dir(follow_symlinks=False)]
                 below.extend(reversed(inside))
+
+    def _found(self, entry: os.DirEntry[str]) -> Found | None:
+        """The file that a folder's entry leads to, in one look; `None`: it is none."""
+        self._check()
+        try:
+            if entry.is_file():
+                # a folder `.` gives its entries a name that no path has
+                return Found(entry.path.removeprefix("./"), entry.is_symlink(), entry.stat())
+        except FileNotFoundError:  # gone since
+            return None
+        except OSError as error:
+            if error.errno != errno.ELOOP:  # a link to itself leads nowhere
+                self.unreadable.add(Path(entry.path).parent)
+        return None
 
     def _is_file(self, path: Path) -> bool:
         try:
@@ -109,15 +162,6 @@ class Walk:
         except OSError:
             self.unreadable.add(folder)
         return sorted(found, key=lambda entry: entry.name)
-
-
-def _identity(path: Path) -> object:
-    """The same for two names of one file; of file systems without inodes, the name."""
-    try:
-        found = path.stat()
-    except OSError:  # gone since: whoever reads it says so
-        return path
-    return (found.st_dev, found.st_ino) if found.st_ino else path
 
 
 def _is_new(folder: Path, seen: set[tuple[int, int]]) -> bool:

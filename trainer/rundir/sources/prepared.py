@@ -28,6 +28,7 @@ from trainer.rundir.sources.documents import (
 )
 from trainer.rundir.sources.matching import never
 from trainer.rundir.sources.text_rules import TextRules, text_rules
+from trainer.rundir.sources.token_files import read_token_documents
 
 TEXT_DIGITS = 16
 """Of a fingerprint, where it is only compared: in file names, `.state.json` and audits."""
@@ -183,9 +184,7 @@ def drift_of(
     if not reads or (read_bytes is not None and n_bytes > read_bytes):
         return Drift(files=now, is_known=False)
     try:
-        text = fingerprint_of(
-            read_documents(source, base, rules=rules, check=check, is_checked=False)
-        )
+        text = _fingerprint(source, base, rules, check)
     except SourceError as error:
         return Drift(altered=str(error), files=now)
     if text == index.fingerprint:
@@ -223,11 +222,18 @@ def holds_prepared_text(
         return drift.is_same
     if not text or not reads:
         return bool(text)
-    documents = read_documents(source, run.path, rules=rules, check=check, is_checked=False)
     try:
-        return fingerprint_of(documents).startswith(text)
+        return _fingerprint(source, run.path, rules, check).startswith(text)
     except SourceError:
         return False
+
+
+def _fingerprint(
+    source: SourceSettings, base: Path, rules: TextRules, check: Callable[[], None]
+) -> str:
+    if source.holds_tokens:
+        return fingerprint_of(read_token_documents(source, base, rules, check))
+    return fingerprint_of(read_documents(source, base, rules=rules, check=check, is_checked=False))
 
 
 def _compare(before: tuple[FileFacts, ...], now: tuple[FileFacts, ...]) -> Drift:

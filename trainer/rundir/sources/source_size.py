@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
+from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.sources.documents import PYTHON, find_files, read_documents
 from trainer.rundir.sources.prepared import read_indexes
+from trainer.rundir.sources.text_rules import text_rules
+from trainer.rundir.sources.token_files import token_files, token_ranges
 
 READ_BYTES = 32 << 20
 """Text that is read before the rest is judged by the size of its files: a second's work."""
@@ -13,7 +16,7 @@ READ_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSize:
-    """Documents and text of a source; of its tokens there is never more than an estimate."""
+    """Documents and text of a source; of its tokens there is only an estimate, if it is text."""
 
     documents: int
     text_bytes: int
@@ -31,6 +34,8 @@ def measure_source(
     Raises:
         SourceError: no such file, no text, a line that is no JSON.
     """
+    if source.holds_tokens:
+        return _of_tokens(run, source)
     documents = text_bytes = 0
     is_exact = True
     for document in read_documents(source, run.path):
@@ -46,6 +51,20 @@ def measure_source(
     bytes_per_token = bytes_per_token_of(run)
     tokens = None if bytes_per_token is None else round(text_bytes / bytes_per_token)
     return SourceSize(documents=documents, text_bytes=text_bytes, is_exact=is_exact, tokens=tokens)
+
+
+def _of_tokens(run: RunDirectory, source: SourceSettings) -> SourceSize:
+    """Documents by those of the first range."""
+    first = next(token_ranges(source, run.path, text_rules(load_settings(run.settings))))
+    documents = sum(1 for _ in first.documents())
+    files = list(token_files(source, run.path))
+    tokens = sum(file.count for file in files)
+    return SourceSize(
+        documents=round(documents * tokens / (first.end - first.begin)),
+        text_bytes=sum(file.bytes for file in files),
+        is_exact=tokens == first.end - first.begin,
+        tokens=tokens,
+    )
 
 
 def bytes_per_token_of(run: RunDirectory) -> float | None:

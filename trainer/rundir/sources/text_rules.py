@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from trainer.rundir.config.rules import RULES
-from trainer.rundir.config.settings import Settings
+from trainer.rundir.config.settings import SEPARATOR, Settings
 
 PIECE_CHARACTERS_PER_TOKEN = 4
 """A piece is about the text of a row: rows of shorter ones would be many beginnings."""
@@ -19,6 +19,10 @@ class TextRules:
     """Text that was trained on is read as the first version did, which knew files by suffix."""
     reads_arrays: bool = True
     """A JSON array of objects gives its elements' texts; else it is a text file."""
+    separator: str = SEPARATOR
+    """The token between documents that are tokens already, by name."""
+    vocab_size: int = 0
+    """The tokens that the model knows."""
 
 
 WHOLE_DOCUMENTS = TextRules()
@@ -33,4 +37,6 @@ def text_rules(settings: Settings) -> TextRules:
         piece_characters=PIECE_CHARACTERS_PER_TOKEN * settings.model.context if has_pieces else 0,
         trusts_names=not has_pieces,
         reads_arrays=rules.reads_json_arrays,
+        separator=settings.tokenizer.separator,
+        vocab_size=settings.model.vocab_size,
     )

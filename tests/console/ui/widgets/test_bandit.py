@@ -212,3 +212,11 @@ def test_ills_are_those_of_single_sources() -> None:
     gap = reason("train–val gap of docs", 7)
     health = Health(verdict="ill", reasons=(all_of_it, bad), memorised={"docs": gap})
     assert ills_of(health) == (bad, gap)
+
+
+@pytest.mark.parametrize("width", [78, 156])
+def test_a_source_seen_a_thousand_times_has_its_columns_apart(width: int) -> None:
+    seen = replace(BOOKS, share=0.2, wanted=0.2, rows=1000, given_rows=1_177_000)
+    heading, row = table_lines([], [], [seen], width=width, is_data=True)[:2]
+    assert "1,177×" in row.plain.split()
+    assert heading.plain.split()[1:4] == ["share", "wanted", "seen"]
