@@ -13,7 +13,7 @@ from trainer.proxy.held_out import BY_HASH, DocumentCount, PieceCount, Sides, ne
 from trainer.proxy.preparation.encoding import Encoded, Encoder
 from trainer.proxy.preparation.meter import Reached, extent_of, meter_of
 from trainer.proxy.preparation.parts import Parts
-from trainer.proxy.preparation.units import UNIT_BYTES, Unit, units_of
+from trainer.proxy.preparation.units import UNIT_BYTES, Tokens, Unit, units_of
 from trainer.proxy.preparation.workers import available_cores, encode_units
 from trainer.proxy.progress import Progress
 from trainer.proxy.tokenizer import TextTokenizer
@@ -138,8 +138,9 @@ class Preparation:
     def _proven(self, units: Iterator[Unit]) -> Iterator[Unit]:
         """They, once the tokenizer has proved itself on a sample of the first one."""
         for unit in islice(units, 1):
-            documents = islice(unit.read(LeftOut(1.0)), _PROVEN_DOCUMENTS)
-            self.tokenizer.prove([document[:_PROVEN_CHARACTERS] for document in documents])
+            if not isinstance(unit, Tokens):
+                documents = islice(unit.read(LeftOut(1.0)), _PROVEN_DOCUMENTS)
+                self.tokenizer.prove([document[:_PROVEN_CHARACTERS] for document in documents])
             yield unit
         yield from units
 
