@@ -11,6 +11,13 @@ _DAY_SECONDS = 86_400
 _BYTE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
+def times(count: float | None) -> str:
+    """`0.31×`, `12.3×`, `120×`."""
+    if count is None:
+        return UNKNOWN
+    return f"{number(count, 2 if count < 9.995 else 1 if count < 99.95 else 0)}×"
+
+
 def steps(count: int | None) -> str:
     """`112,700`."""
     return UNKNOWN if count is None else f"{count:,}"

@@ -297,6 +297,7 @@ class Follower:
             marks=marks,
             events=self._events.events,
             health=self._health.health,
+            warnings=(self._sources.warning,) if self._sources.warning else (),
             judged_alarms=self._health.alarms,
             pace=self._pace,
             audits=self._audits.all,

@@ -293,7 +293,7 @@ ACTIONS: tuple[Action, ...] = (
             # The digits that come with it in one burst are the step's, not the panes'.
             is_priority=True,
         ),
-        Action("chart.whole", "0", "whole", "All", "The whole run, and back to the window"),
+        Action("chart.whole", "0", "whole", "All", "The whole run"),
         Action(
             "chart.next_mark", "n", "move_to_mark(1)", "Mark", "Cursor to the next mark or alarm"
         ),

@@ -162,6 +162,7 @@ def as_text(view: RunView, now: float) -> str:
         _loss(view),
         _checkpoints(view),
         _disk(view),
+        *(f"warning: {warning}" for warning in view.warnings),
         *(f"note: {note}" for note in view.notes),
         *(f"ALARM: {alarm}" for alarm in view.alarms if alarm not in view.judged_alarms),
     ]

@@ -63,6 +63,7 @@ class Facts:
     refusals: tuple[Refusal, ...] = ()
     """What the next start would refuse."""
     health: Health = NOT_JUDGED
+    warnings: tuple[str, ...] = ()
     judged_alarms: Mapping[str, int] = field(default_factory=dict)
     """Of `RunView`."""
     free_bytes: int | None = None
@@ -117,6 +118,7 @@ def reduce(facts: Facts) -> RunView:
         health=facts.health,
         overdue_since=progress.overdue_since if progress is not None else None,
         alarms=_alarms_of(facts, room, progress),
+        warnings=facts.warnings,
         judged_alarms=facts.judged_alarms,
         refusals=facts.refusals,
         state=state,

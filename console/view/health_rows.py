@@ -22,6 +22,8 @@ class HealthRow:
     """May hold foreign text, as `text` may."""
     text: str
     is_ill: bool = False
+    is_warning: bool = False
+    """Neither well nor ill."""
     since_step: int | None = None
     since_t: float | None = None
     """Wall clock, seconds."""
@@ -39,8 +41,9 @@ def health_rows(view: RunView, now: float) -> list[HealthRow]:
         for line in view.health.lines
         if line.series not in of_reasons
     ]
-    rows = [*of_reasons.values(), *well, *_disk(view), *_checkpoints(view, now)]
-    return sorted(rows, key=lambda row: not row.is_ill)
+    warned = [HealthRow(series="sources", text=each, is_warning=True) for each in view.warnings]
+    rows = [*of_reasons.values(), *warned, *well, *_disk(view), *_checkpoints(view, now)]
+    return sorted(rows, key=lambda row: (not row.is_ill, not row.is_warning))
 
 
 def _of_reason(reason: Reason) -> HealthRow:

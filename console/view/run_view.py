@@ -258,6 +258,8 @@ class RunView:
     overdue_since: int | None = None
     """The step of the newest checkpoint, where the next one should be there by now; 0: none is."""
     alarms: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What is neither an ill nor an alarm and may become one; foreign text."""
     judged_alarms: Mapping[str, int] = field(default_factory=dict)
     """Those of the alarms that came of the run's health, each with the step where that began."""
     refusals: tuple[Refusal, ...] = ()

@@ -8,7 +8,7 @@ from console.chart.series import SeriesView
 from console.view.arm_counts import counted
 from console.view.cached_file import CachedFile, read_settings
 from console.view.run_view import Audit
-from console.view.sources import SourceFacts
+from console.view.sources import SourceFacts, often_seen
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.sources.prepared import TokenIndex, read_index, token_folder
@@ -30,6 +30,8 @@ class SourceBook:
         self._key: _Key = ()
         self.facts = SourceFacts()
         """As of the last look."""
+        self.warning = ""
+        """Which sources are seen too often; foreign text."""
 
     def look(
         self,
@@ -58,6 +60,7 @@ class SourceBook:
                 gone=gone,
                 has_own_bandit=not is_foreign,
             )
+            self.warning = often_seen(self.facts)
         return self.facts
 
     def _look_at_tokens(self) -> dict[str, TokenIndex]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from console import formatting
 from console.chart.series import UNKNOWN
 from console.view.arm_counts import NOTHING, ArmCounts, Given
 from console.view.run_view import ArmRow, Audit
@@ -116,6 +117,21 @@ def sources_at(facts: SourceFacts, step: int | None) -> tuple[SourceRow, ...]:
             )
         )
     return tuple(sorted(rows, key=lambda row: (-(row.share or 0.0), row.name)))
+
+
+def often_seen(facts: SourceFacts) -> str:
+    """`seen more than 4 times: stdlib-docs 1,177×, wiki 5.17×`, the most seen first; empty where
+    none is: seeing a row again and again teaches less and less.
+    """
+    moment, context = _Moment(facts, None), facts.counts.context
+    found = {}
+    for name, size in facts.sizes.items():
+        rows, given = size.train_rows(context) if context else 0, moment.given_row(name).rows
+        if rows and given is not None and given / rows > MANY_PASSES:
+            found[name] = given / rows
+    most_first = sorted(found.items(), key=lambda seen: -seen[1])
+    told = ", ".join(f"{name} {formatting.times(passes)}" for name, passes in most_first)
+    return f"seen more than {MANY_PASSES:.0f} times: {told}" if told else ""
 
 
 def arms_at(facts: SourceFacts, step: int) -> tuple[ArmRow, ...]:

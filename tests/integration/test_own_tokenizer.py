@@ -1,5 +1,6 @@
 """A run with a tokenizer of its own: from run.toml to trained steps, a fork, a pivot."""
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -7,15 +8,18 @@ import pytest
 
 from tests.own_tokenizer import ENTRIES, SEPARATOR_NUMBER, write_own_tokenizer
 from tests.tiny import make_tiny_run, strict_json, train_here
+from tests.token_files import write_nanogpt
 from trainer.proxy.progress import ignore
 from trainer.proxy.tokenizer import TextTokenizer, load_tokenizer, make_tokenizer
 from trainer.rundir.config.creation import ensure_run
-from trainer.rundir.config.run_toml import load_settings
+from trainer.rundir.config.policy_change import apply_change, check_sources, load_policy_file
+from trainer.rundir.config.run_toml import load_settings, parse_settings
 from trainer.rundir.config.settings import TokenizerSettings
-from trainer.rundir.fork import make_fork, set_settings
+from trainer.rundir.fork import anchor_sources, make_fork, set_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, SettingsError, TokenizerError
 from trainer.rundir.sources.prepared import read_index, token_folder
+from trainer.rundir.sources.source_size import measure_source
 
 
 @pytest.fixture
@@ -140,3 +144,59 @@ def test_no_run_is_made_with_a_tokenizer_that_is_none(tmp_path: Path) -> None:
 def test_a_separator_without_a_tokenizer_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"tokenizer\.separator: is <\|endoftext\|> where"):
         TokenizerSettings(separator="</s>")
+
+
+@pytest.fixture
+def made(tmp_path: Path, own: Path) -> RunDirectory:
+    """A run with a source of tokens that nanoGPT has made beside it."""
+    chance = random.Random(5)
+    write_nanogpt(tmp_path / "train.bin", [chance.randrange(ENTRIES) for _ in range(4000)])
+    made = make_tiny_run(tmp_path / "run", total_steps=6, every=3, rules=3)
+    _append(
+        made, '[tokenizer]\npath = "../own.json"\n[sources.made]\npath = "tokens:../train.bin"\n'
+    )
+    return made
+
+
+def test_made_tokens_are_trained_on_and_outlive_their_file(
+    made: RunDirectory, tmp_path: Path
+) -> None:
+    train_here(made, until=3)
+    (tmp_path / "train.bin").unlink()
+    assert train_here(made) is Exit.FINISHED
+    assert {"large", "made"} <= {record["arm"] for record in strict_json(made.loss)}
+
+
+def test_a_fork_has_a_path_to_made_tokens_that_means_the_same(made: RunDirectory) -> None:
+    text = anchor_sources(made.settings.read_text(), made.path)
+    assert f'path = "tokens:{made.path}/../train.bin"' in text
+
+
+def test_made_tokens_without_their_tokenizer_are_refused(made: RunDirectory) -> None:
+    text = made.settings.read_text().replace('[tokenizer]\npath = "../own.json"\n', "")
+    made.settings.write_text(text)
+    with pytest.raises(SettingsError, match=r"sources\.made\.path: .*tokenizer\.path"):
+        train_here(made)
+
+
+def test_a_new_run_with_made_tokens_looks_at_them_first(tmp_path: Path, own: Path) -> None:
+    (tmp_path / "odd.bin").write_bytes(b"123")
+    with pytest.raises(SettingsError, match=r"--source a=tokens:.*odd\.bin: has 3 bytes"):
+        ensure_run(
+            tmp_path / "new",
+            sources={"a": f"tokens:{tmp_path}/odd.bin"},
+            tokenizer=TokenizerSettings(path=str(own)),
+        )
+
+
+def test_a_pivot_brings_made_tokens_in(run: RunDirectory, tmp_path: Path) -> None:
+    train_here(run, until=3)
+    write_nanogpt(tmp_path / "more.bin", [7, 8, 9] * 100)
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[sources.more]\npath = "tokens:more.bin"\n')
+    change = load_policy_file(policy)
+    assert change.added["more"].path == f"tokens:{tmp_path}/more.bin"
+    after = apply_change(run.settings.read_text(), change)
+    check_sources(run, load_settings(run.settings), parse_settings(after))
+    size = measure_source(run, change.added["more"])
+    assert (size.tokens, size.documents, size.is_exact) == (300, 1, True)

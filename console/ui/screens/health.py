@@ -15,11 +15,12 @@ from console.operations.actions import Place
 from console.ui.keys import bindings_at
 from console.ui.screens.framed import put
 from console.ui.screens.listed import ListedScreen, place_of
-from console.ui.theme import DIM, GOOD, RED
+from console.ui.theme import DIM, GLYPHS, GOOD, RED
 from console.ui.widgets.cursor_list import CursorList
 from console.ui.widgets.text import foreign, left, names_within, right
 from console.view.health_rows import HealthRow, health_rows
 from console.view.health_words import verdict_words
+from console.view.run_view import Severity
 
 _SINCE_CELLS, _AGE_CELLS = 16, 14
 _LEAST_SERIES, _MOST_SERIES, _MOST_TEXT = 20, 34, 44
@@ -107,9 +108,11 @@ class HealthScreen(ListedScreen[Sight]):
         row, glyph, style = self._rows[index], "●", ""
         if row.is_ill:
             glyph, style = "✖", RED
+        elif row.is_warning:
+            glyph, style = GLYPHS[Severity.ATTENTION], "bold"
         room = self.query_one(CursorList).line_width - self._series_cells
         since = self._since(row) if row.since_step is not None else ""
-        cells = min(max(room - len(since), 10), _MOST_TEXT)
+        cells = min(max(room - len(since), 10), _MOST_TEXT) if since else room
         sureness = f"   {row.sureness}" if since else ""
         if cells + len(since) + len(sureness) > room:
             sureness = ""  # it is below, too

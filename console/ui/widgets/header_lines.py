@@ -68,10 +68,11 @@ def header_lines(
     below = [_progress_line(view, room.width, times), _numbers_line(view, room.width, times)]
     alarms = [*_away_lines(away, room.width), *_alarm_lines(view, room.width)]
     notes = [_note_line(view, room.width)] if view.notes and room.height >= 30 else []
-    shown = state + outlook + ill + below + alarms + notes
+    warnings = [_warning_line(each, room.width) for each in view.warnings]
+    shown = state + outlook + ill + warnings + below + alarms + notes
     if len(shown) > room.lines:
         # What can't wait comes first where there is no room for all.
-        shown = state[:1] + ill + below[:1] + alarms + state[1:] + outlook + below[1:]
+        shown = state[:1] + ill + below[:1] + alarms + state[1:] + outlook + below[1:] + warnings
     return shown[: room.lines]
 
 
@@ -259,6 +260,11 @@ def _alarm_lines(view: RunView, width: int) -> list[Content]:
     return [each.truncate(width, ellipsis=True) for each in lines]
 
 
+def _warning_line(warning: str, width: int) -> Content:
+    text = Content.styled(f"{GLYPHS[Severity.ATTENTION]} {foreign(warning)}", "bold")
+    return text.truncate(width, ellipsis=True)
+
+
 def _away_lines(away: str, width: int) -> list[Content]:
     """What happened meanwhile: longer than a small terminal is wide, so up to two lines."""
     wrapped = Content.styled(foreign(away), ACCENT).wrap(max(width, 1)) if away else []
@@ -267,7 +273,7 @@ def _away_lines(away: str, width: int) -> list[Content]:
 
 def _note_line(view: RunView, width: int) -> Content:
     notes = " · ".join(foreign(note) for note in view.notes)
-    return Content.assemble(("✓ ", GOOD), (notes, DIM)).truncate(width, ellipsis=True)
+    return Content.assemble(("note ", ""), (notes, DIM)).truncate(width, ellipsis=True)
 
 
 def _labelled(label: str, value: str, style: str = "") -> Content:

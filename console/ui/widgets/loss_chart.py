@@ -9,9 +9,9 @@ from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 
+from console import formatting
 from console.chart import navigation
 from console.chart.axis import Scale
-from console.chart.viewport import Viewport
 from console.operations.actions import Place
 from console.ui.keys import bindings_at
 from console.ui.widgets.pointed_chart import PAN, ZOOM, PointedChart
@@ -38,9 +38,6 @@ class LossChart(PointedChart, can_focus=True):
     class OverlayLeft(Message):
         """The operator wants to see this run alone again."""
 
-    _before_whole = Viewport()
-    """What was in sight before the whole run was."""
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Follow only what isn't followed yet: the key is the screen's else."""
         if action != "follow":
@@ -61,12 +58,8 @@ class LossChart(PointedChart, can_focus=True):
         self.look = navigation.zoom(self.look, self.data, ZOOM)
 
     def action_whole(self) -> None:
-        """Show the whole run, or again what was in sight before."""
-        before, self._before_whole = self._before_whole, self.look.viewport
-        if self.look.viewport == Viewport():
-            self.look = replace(self.look, viewport=before)
-        else:
-            self.look = navigation.show_whole(self.look)
+        """Show the whole run."""
+        self.look = navigation.show_whole(self.look)
 
     def action_pan(self, by: int) -> None:
         """Move the window to the older (-1) or the newer (1) steps."""
@@ -127,11 +120,21 @@ class LossChart(PointedChart, can_focus=True):
         if event.key in ("enter", "escape"):
             self.look = replace(self.look, typed=None)
             if event.key == "enter" and typed:
-                self._choose(navigation.go_to(self.look, self.data, int(typed)))
+                self._go_to(int(typed))
         elif event.key == "backspace":
             self.look = replace(self.look, typed=typed[:-1])
         elif event.character in tuple("0123456789"):
             self.look = replace(self.look, typed=(typed + event.character)[:_DIGITS])
+
+    def _go_to(self, step: int) -> None:
+        """Also to the nearest that is recorded, but not without a word."""
+        self._choose(navigation.go_to(self.look, self.data, step))
+        recorded = self.data.series.step
+        first, last = int(recorded[0]), int(recorded[-1])
+        if not first <= step <= last:
+            span = f"from {formatting.steps(first)} to {formatting.steps(last)}"
+            words = f"step {formatting.steps(step)} is not recorded: the history goes {span}"
+            self.notify(words, severity="warning", markup=False)
 
     def on_blur(self) -> None:
         self.look = replace(self.look, typed=None)

@@ -201,7 +201,7 @@ def _data_line(row: SourceRow) -> _Line:
     values = {
         "share": formatting.percent(row.share, 1),
         "wanted": formatting.percent(row.wanted),
-        "seen": _times(row.passes),
+        "seen": formatting.times(row.passes),
         "unseen": formatting.short_steps(row.rows_left),
         "loss": formatting.number(row.loss, 3),
         "val": formatting.number(row.val_loss, 3),
@@ -222,20 +222,13 @@ def _sparkline(shares: Sequence[float], cells: int) -> Content:
     return Content.styled(left(drawn, cells), ACCENT)
 
 
-def _times(passes: float | None) -> str:
-    """`0.31×`, `12.3×`, `120×`."""
-    if passes is None:
-        return formatting.UNKNOWN
-    return f"{formatting.number(passes, 2 if passes < 9.995 else 1 if passes < 99.95 else 0)}×"
-
-
 def _note_lines(sources: Sequence[SourceRow], width: int) -> list[Content]:
     """Sources that are seen too often for it to teach much."""
     often = [row for row in sources if (row.passes or 0.0) > MANY_PASSES]
     often.sort(key=lambda row: -(row.passes or 0.0))
-    told = ", ".join(f"{foreign(row.name)} {_times(row.passes)}" for row in often)
+    told = ", ".join(f"{foreign(row.name)} {formatting.times(row.passes)}" for row in often)
     words = f"seen more than {MANY_PASSES:.0f} times: {told}" if often else ""
-    return [Content.styled(left(words, width).rstrip(), "bold")] if words else []
+    return Content.styled(words, "bold").wrap(max(width, 1)) if words else []
 
 
 def _zombie_line(zombie: Zombie, name: str) -> Content:

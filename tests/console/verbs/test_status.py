@@ -301,3 +301,9 @@ def test_a_record_on_disk_that_is_healthy_is_told_to_be(
     assert main(["status", "--json", str(run.path)]) == 3
     told = orjson.loads(capsys.readouterr().out)
     assert (told["health"]["verdict"], told["alarms"]) == ("healthy", [])
+
+
+def test_text_tells_warnings_and_they_make_no_run_ill() -> None:
+    warned = replace(VIEW, warnings=("seen more than 4 times: stdlib-docs 1,177×",))
+    assert f"warning: {warned.warnings[0]}" in as_text(warned, 0.0)
+    assert exit_code_of(warned) == exit_code_of(VIEW)

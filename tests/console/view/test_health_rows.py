@@ -51,3 +51,11 @@ def test_what_is_ill_says_since_when_and_how_sure() -> None:
     assert score.sureness == "certain: 21 standard errors"
     assert chat.sureness == "likely: 7 standard errors"
     assert len(health_rows(view, fixed_run.NOW)) == len(health_rows(VIEW, fixed_run.NOW))
+
+
+def test_a_warning_stands_behind_what_is_ill_and_is_no_ill() -> None:
+    full = Room(free_bytes=1_000_000_000, checkpoint_bytes=fixed_run.CHECKPOINT_BYTES)
+    view = replace(VIEW, room=full, warnings=("seen more than 4 times: stdlib-docs 1,177×",))
+    first, second, *_ = health_rows(view, fixed_run.NOW)
+    assert (first.series, second.series) == ("disk", "sources")
+    assert (second.is_ill, second.is_warning) == (False, True)

@@ -132,3 +132,14 @@ def test_of_a_foreign_trainer_no_weight_is_worked_out(run: RunDirectory) -> None
     assert all(arm.state.weight is None for arm in arms_at(facts, 1))
     (drawn, *_) = sources_at(facts, None)
     assert (drawn.name, drawn.share, drawn.given_tokens, drawn.given_rows) == ("x", 1.0, 1024, None)
+
+
+def test_a_source_seen_over_and_over_is_a_warning_of_the_view(run: RunDirectory) -> None:
+    prepare(run, "web", 10_000_000)
+    prepare(run, "docs")
+    history = RecordArray(run.loss)
+    for step, arm in ((1, "web"), (2, "docs")):
+        history.append({"step": step, "arm": arm, "loss": 3.0, "tokens": 65_536})
+    (warning,) = look_at_all(Follower(run)).warnings
+    assert warning.startswith("seen more than 4 times: docs ")
+    assert "web" not in warning

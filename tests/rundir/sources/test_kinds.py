@@ -255,3 +255,17 @@ def test_rows_without_a_text_are_odd_records(tmp_path: Path) -> None:
     assert read(tmp_path, "a.parquet", max_odd_share=0.5) == TEXTS
     with pytest.raises(SourceError, match=r"1 of 4 records .* row 4: 'text' is None"):
         read(tmp_path, "a.parquet")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_web_archive_is_refused_but_by_runs_that_took_it_for_text(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "a.wet"
+    path.write_bytes(pack(b"WARC/1.0\r\nWARC-Type: conversion\r\n\r\nwords"))
+    source = SourceSettings(path=str(path))
+    with pytest.raises(SourceError, match=r"a\.wet.*: is no text but a web archive"):
+        list(read_documents(source, tmp_path))
+    old = TextRules(refuses_web_archives=False)
+    (document,) = read_documents(source, tmp_path, rules=old)
+    assert document.endswith("words")

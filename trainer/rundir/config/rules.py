@@ -22,6 +22,8 @@ class Rules:
     that might have been before it."""
     reads_json_arrays: bool
     """A JSON array of objects in a `.json` file gives their texts; else it is a text file."""
+    refuses_web_archives: bool
+    """WARC and WET files are refused; else they are text, with the headers of each page."""
     orders_by_number: bool
     """The order of a pass over 2**20 rows or more is a keyed permutation, worked out row by row;
     else an array of them all, from numpy's legacy generator."""
@@ -35,6 +37,7 @@ RULES = {
         sums_norm_by_blocks=False,
         corrects_ema=False,
         reads_json_arrays=False,
+        refuses_web_archives=False,
         orders_by_number=False,
         default_cap=1.0,
     ),
@@ -45,6 +48,7 @@ RULES = {
         sums_norm_by_blocks=True,
         corrects_ema=True,
         reads_json_arrays=False,
+        refuses_web_archives=False,
         orders_by_number=False,
         default_cap=8.0,
     ),
@@ -53,6 +57,7 @@ RULES = {
         sums_norm_by_blocks=True,
         corrects_ema=True,
         reads_json_arrays=True,
+        refuses_web_archives=False,
         orders_by_number=False,
         default_cap=8.0,
     ),
@@ -61,6 +66,7 @@ RULES = {
         sums_norm_by_blocks=True,
         corrects_ema=True,
         reads_json_arrays=True,
+        refuses_web_archives=True,
         orders_by_number=True,
         default_cap=8.0,
     ),

@@ -95,6 +95,7 @@ _TABLES = ((b"PAR1", Kind.PARQUET), (b"ARROW1", Kind.ARROW_FILE), (b"\xff" * 4, 
 
 _UNPACK = "unpack it, and name the files that are in it"
 _AS_JSON_LINES = "write its text as JSON lines (.jsonl), and name those"
+_WEB_ARCHIVE = b"WARC/"
 _REFUSED = (
     (0, b"PK\x03\x04", "a zip archive (or a document of an office program)", _UNPACK),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
@@ -140,6 +141,11 @@ def content_of(path: Path, field: str, rules: TextRules, *, refuses: bool = True
             file.seek(0)
             head = compression.open(file).read(_HEAD_BYTES)
     where = f"{shown(path)}, in {compression.name}" if compression else shown(path)
+    if refuses and rules.refuses_web_archives and head.startswith(_WEB_ARCHIVE):
+        raise SourceError(
+            f"{where}: is no text but a web archive (WARC, WET); {_AS_JSON_LINES} (warcio reads"
+            " the pages, trafilatura their text)"
+        )
     if refuses:
         _require_text(head, where)
     name = PurePath(path.name)
@@ -190,7 +196,8 @@ def _require_text(head: bytes, where: str) -> None:
         raise SourceError(
             f"{where}: is no text ({n_controls:,} of its first {len(head):,} bytes are"
             " control characters); narrow the path so that it isn't matched, or move it away; if it"
-            " is text in UTF-16, convert it: iconv -f UTF-16 -t UTF-8"
+            " is text in UTF-16, convert it: iconv -f UTF-16 -t UTF-8; if it holds token ids, name"
+            " it as tokens:PATH"
         )
 
 

@@ -19,6 +19,8 @@ class TextRules:
     """Text that was trained on is read as the first version did, which knew files by suffix."""
     reads_arrays: bool = True
     """A JSON array of objects gives its elements' texts; else it is a text file."""
+    refuses_web_archives: bool = True
+    """WARC and WET files are no text."""
     separator: str = SEPARATOR
     """The token between documents that are tokens already, by name."""
     vocab_size: int = 0
@@ -37,6 +39,7 @@ def text_rules(settings: Settings) -> TextRules:
         piece_characters=PIECE_CHARACTERS_PER_TOKEN * settings.model.context if has_pieces else 0,
         trusts_names=not has_pieces,
         reads_arrays=rules.reads_json_arrays,
+        refuses_web_archives=rules.refuses_web_archives,
         separator=settings.tokenizer.separator,
         vocab_size=settings.model.vocab_size,
     )

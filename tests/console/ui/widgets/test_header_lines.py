@@ -229,3 +229,11 @@ def test_healthy_is_no_consolation_for_a_run_that_failed() -> None:
     view = view_with("failed", "loss not finite at step 12,345", Severity.BAD)
     assert "loss not finite at step 12,345   ✓ healthy by its record" in lines_of(view)[0]
     assert GOOD not in styles_of(replace(view, notes=()))
+
+
+@pytest.mark.parametrize("room", [WIDE, NARROW])
+def test_a_source_seen_over_and_over_is_a_warning_below_the_verdict_and_no_ill(room: Room) -> None:
+    often = "seen more than 4 times: stdlib-docs 1,177×"
+    warned = replace(fixed_run.fixed_view(3), warnings=(often,))
+    assert f"▲ {often}" in text_of(warned, room)
+    assert "✖" not in text_of(warned, room)

@@ -121,7 +121,17 @@ async def test_zooming_without_a_cursor_stays_with_the_newest() -> None:
         for _ in range(2):
             await pilot.press("0")
             seen.append(app.chart.look.viewport)
-        assert seen == [Viewport(), Viewport(span=500)], "what was in sight is remembered"
+        assert seen == [Viewport(), Viewport()], "who is there already wants to stay"
+
+
+async def test_a_typed_step_that_is_not_recorded_leads_to_the_nearest_and_says_so() -> None:
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chart.show(ChartData(series=history().view()))
+        await pilot.press("g", *"999999", "enter")
+        assert app.chart.look.cursor == 2000
+        (told,) = (toast.message for toast in app._notifications)
+        assert told == "step 999,999 is not recorded: the history goes from 1 to 2,000"
 
 
 async def test_typed_step_is_read_and_told_and_escape_takes_it_away() -> None:
