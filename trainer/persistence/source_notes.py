@@ -57,6 +57,11 @@ def tell_text(sources: Mapping[str, TokenizedSource], reporter: Reporter) -> Non
             )
         if source.duplicates:
             reporter.note(f"source {name}: {source.duplicates}")
+        if source.is_encoded_slowly:
+            reporter.note(
+                f"source {name}: the fast encoder (tiktoken) gave other tokens than tokenizer.json"
+                " says: it is not used, and text takes longer"
+            )
         if source.replaced:
             reporter.note(f"source {name}: prepared anew: {source.replaced}")
         if drift.files and drift.files.unreadable:

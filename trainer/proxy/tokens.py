@@ -46,6 +46,9 @@ class TokenizedSource:
     """What of the files is no text, where they were read now."""
     set_aside: int = 0
     """Tokens that are neither trained on nor held out."""
+    is_encoded_slowly: bool = False
+    """What is prepared in this start is encoded by `tokenizers` alone from this source on:
+    tiktoken gave other ids."""
     replaced: str = ""
     """How they differed from those of the tokens before, which were replaced now."""
     duplicates: str = ""
@@ -133,6 +136,7 @@ def tokenize_source(
         drift=drift,
         left_out=left_out,
         set_aside=index.set_aside_tokens,
+        is_encoded_slowly=tokenizer.was_refuted,
         replaced=replaced,
         duplicates=duplicates,
     )

@@ -18,6 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.rundir.sources.test_pieces import prose
+from trainer.proxy.fast_encoding import FastEncoder
 from trainer.proxy.preparation import units
 from trainer.proxy.preparation.prepare import Preparation
 from trainer.proxy.progress import Progress, ignore
@@ -335,3 +336,21 @@ def test_files_that_change_while_they_are_read_are_read_again(
 def test_a_worker_loads_no_torch() -> None:
     code = "import sys, trainer.proxy.preparation.workers; sys.exit('torch' in sys.modules)"
     assert os.spawnl(os.P_WAIT, sys.executable, sys.executable, "-c", code) == 0
+
+
+def test_fast_encoder_that_is_wrong_is_found_before_a_token_is_written(
+    tmp_path: Path,
+    prepared: Prepare,
+    tokenizer: TextTokenizer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tokenizer, "was_refuted", True)
+    prepared("by the reference")
+    monkeypatch.setattr(tokenizer, "was_refuted", False)
+    prepared("fast")
+    monkeypatch.setattr(FastEncoder, "encode", lambda _, documents, n: [[7] for _ in documents])
+    prepared("wrong")
+    assert tokenizer.was_refuted
+    wanted = bytes_of(tmp_path / "by the reference")
+    assert bytes_of(tmp_path / "fast") == wanted
+    assert bytes_of(tmp_path / "wrong") == wanted
