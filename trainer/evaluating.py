@@ -18,7 +18,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from trainer.proxy.batches import require_known
-from trainer.proxy.tokens import held_out_tokens
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.coverage import own_checkpoints, require_as_audited
@@ -29,6 +28,7 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import Exit, HistoryError, RunError, SettingsError
 from trainer.rundir.sources.prepared import TEXT_DIGITS, TokenIndex, read_index, token_folder
+from trainer.rundir.sources.token_arrays import held_out_tokens
 from trainer.signals import leave_interrupts_to_parent
 
 _GIVES_WAY = 19
