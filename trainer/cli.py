@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainer import __version__
+from trainer.crew.where import where_am_i
 from trainer.persistence.hold import Hold
 from trainer.persistence.output import give_up_unwritten, print_line
 from trainer.persistence.reporter import Reporter
@@ -64,6 +65,8 @@ def _run(argv: Sequence[str] | None, signals: Signals) -> int:
         if not arguments.prepares and where_am_i(os.environ).follows:
             return _follow(signals)
         _find_run(run, arguments.preset)
+        if arguments.part is not None:
+            return _prepare_share(run, arguments.part, signals)
         with Hold(run) as hold:
             return _live(hold, signals, arguments.until, prepares=arguments.prepares)
     except RunError as error:
@@ -92,7 +95,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         "--until", type=int, metavar="STEP", help="train no further than to this step, save, exit 0"
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    parser.set_defaults(prepares=False)
+    parser.set_defaults(prepares=False, part=None)
     return parser.parse_args(words)
 
 
@@ -103,6 +106,13 @@ def _parse_prepare(words: list[str]) -> argparse.Namespace:
         epilog="SIGTERM, SIGINT: stop; what is done stays, and the next start goes on from there.",
     )
     _add_run(parser)
+    parser.add_argument(
+        "--part",
+        metavar="N/OF",
+        help="on one of several machines that share the run's directory and the text, at the same"
+        " paths: prepare only every OF-th piece, from the N-th on; whoever is last puts all"
+        " together. auto: by SLURM_ARRAY_TASK_ID, or RANK and WORLD_SIZE",
+    )
     parser.set_defaults(prepares=True, until=None)
     return parser.parse_args(words)
 
@@ -121,6 +131,30 @@ def _find_run(run: RunDirectory, preset: str | None) -> None:
             f"{run.settings}: not there; name an existing run, or make one with --preset"
         )
     ensure_run(run.path, preset=preset)
+
+
+def _follow(signals: Signals) -> Exit:
+    """One of several ranks, but not the one that leads: it needs no run, only torch."""
+    signals.ignore()
+    from trainer.together import follow  # noqa: PLC0415
+
+    return follow(where_am_i(os.environ), signals)
+
+
+def _prepare_share(run: RunDirectory, part: str, signals: Signals) -> Exit:
+    """A share of what `prepare` does, without the run's lock but for a moment before and after."""
+    from trainer.preparing_share import hold_when_free, prepare_share, share_of  # noqa: PLC0415
+
+    try:
+        missing = prepare_share(run, share_of(part, os.environ), signals)
+        if missing:
+            print_line(f"part {part} is done; missing: {', '.join(missing)}")
+            return Exit.FINISHED
+        with hold_when_free(run, signals) as hold:
+            return _live(hold, signals, None, prepares=True)
+    except StopRequested:
+        print_line(_STOPPED_PREPARING)
+        return signals.stop_exit or Exit.TERMINATED
 
 
 def _live(hold: Hold, signals: Signals, until: int | None, *, prepares: bool) -> Exit:

@@ -7,7 +7,6 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,7 @@ from trainer.crew.follower import Follower, reach
 from trainer.crew.leader import JOIN_SECONDS, Leader
 from trainer.crew.starting import start_ranks
 from trainer.crew.where import Where
-from trainer.engine.device import place, require_devices
+from trainer.engine.device import require_devices
 from trainer.engine.engine import Engine
 from trainer.engine.ranks import Ranks, join, meeting_at
 from trainer.persistence.output import print_line

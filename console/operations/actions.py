@@ -140,6 +140,12 @@ ACTIONS: tuple[Action, ...] = (
         verb="compare",
         verb_help="put runs side by side: the same steps, the same held-out text, a verdict",
     ),
+    Action(
+        "run.evaluate",
+        verb="evaluate",
+        verb_help="take a checkpoint's loss on the whole held-out text, source by source, beside"
+        " the training; what is found is kept",
+    ),
     *_at(
         Place.EVERYWHERE,
         Action(

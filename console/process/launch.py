@@ -6,7 +6,7 @@ import signal
 import site
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -146,6 +146,28 @@ def run_module(module: str, given: bytes) -> bytes:
         check=False,
     )
     return done.stdout
+
+
+def lines_of_module(module: str, arguments: Sequence[str]) -> Iterator[bytes]:
+    """What a module of ours prints, a line at a time; it ends with whoever reads.
+
+    Raises `OSError` where it ends without having come to its end.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", module, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **own_environment()},
+    )
+    assert process.stdout is not None
+    try:
+        yield from process.stdout
+        process.wait()
+    finally:
+        _end(process)
+        process.stdout.close()
+    if process.returncode:
+        raise OSError(0, f"{exit_words(process.returncode)}", module)
 
 
 async def run_in_terminal(

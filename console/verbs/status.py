@@ -74,6 +74,11 @@ def pinned_json(view: RunView) -> list[dict[str, Any]]:
     return [{"step": row.step, "file": row.name, "note": row.note} for row in pinned]
 
 
+def evaluations_json(view: RunView) -> list[dict[str, Any]]:
+    """What is known of checkpoints on the whole held-out text, by step."""
+    return [row.evaluation.as_json() for row in view.checkpoints if row.evaluation is not None]
+
+
 def machine_json(machine: Machine) -> dict[str, Any]:
     """One sample; `None` is unknown."""
     trainer = machine.trainer
@@ -133,6 +138,7 @@ def sources_json(view: RunView, facts: SourceFacts) -> list[dict[str, Any]]:
             "val_loss": row.val_loss,
             "share": row.share,
             "wanted_share": row.wanted,
+            "duplicates": size.duplicates if (size := facts.sizes.get(row.name)) else None,
             "memorised": ill.words() if (ill := view.health.memorised.get(row.name)) else None,
         }
         for row in sources_at(facts, None)
@@ -231,6 +237,7 @@ def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
         told = {
             **as_json(view),
             "pinned": pinned_json(view),
+            "evaluations": evaluations_json(view),
             "sources": sources_json(view, follower.sources),
             "machine": machine_json(follower.measure_machine()),
         }

@@ -2,6 +2,7 @@
 
 from console.verbs.checkpoint import CHECKPOINT
 from console.verbs.compare import COMPARE
+from console.verbs.evaluate import EVALUATE
 from console.verbs.fork import FORK
 from console.verbs.pin import PIN
 from console.verbs.pivot import PIVOT
@@ -27,5 +28,6 @@ VERBS: dict[str, Verb] = {
         SERVICE,
         FORK,
         COMPARE,
+        EVALUATE,
     )
 }

@@ -14,6 +14,7 @@ from trainer.rundir.checkpoints.checkpoint import (
     inspect_checkpoint,
 )
 from trainer.rundir.checkpoints.coverage import coverage_of, covered_by
+from trainer.rundir.evaluations import Evaluation, read_evaluations
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.state import Save
 
@@ -31,6 +32,9 @@ class CheckpointBook:
         """Whole files of the model's size, of whichever run they are."""
         self._listed = Inventory(checkpoints=(), skipped=())
         self._causes: dict[str, str] = {}
+        self._evaluations: Mapping[int, Evaluation] = {}
+        self._evaluated_at = -1
+        """When an evaluation was kept last."""
         self.inventory = Inventory(checkpoints=(), skipped=())
         """As of the last look."""
         self.rows: tuple[CheckpointRow, ...] = ()
@@ -45,7 +49,18 @@ class CheckpointBook:
         """
         self._list(n_params)
         before, self.inventory = self.inventory, self._judge()
-        return before != self.inventory
+        return self._look_at_evaluations() or before != self.inventory
+
+    def _look_at_evaluations(self) -> bool:
+        """Read them where one was made; whether one was."""
+        try:
+            written_at = self._run.evaluations.stat().st_mtime_ns
+        except OSError:
+            written_at = -1
+        is_changed = written_at != self._evaluated_at
+        if is_changed:
+            self._evaluations, self._evaluated_at = read_evaluations(self._run), written_at
+        return is_changed
 
     def _list(self, n_params: int | None) -> None:
         if n_params != self._n_params:
@@ -110,10 +125,17 @@ class CheckpointBook:
             modified=checkpoint.modified,
             cause=(audit.cause if audit else "") or self._causes.get(name, ""),
             audit=audit,
+            evaluation=self._evaluation_of(step, audit),
             goes=step in thinning.going,
             stays=thinning.plan.kept.get(step, ""),
             note=thinning.pins.get(step),
         )
+
+    def _evaluation_of(self, step: int, audit: Audit | None) -> Evaluation | None:
+        """Of these very bytes, as far as an audit tells which they are."""
+        found = self._evaluations.get(step)
+        is_others = audit is not None and found is not None and audit.sha256 != found.sha256
+        return None if is_others else found
 
 
 def _names(run: RunDirectory) -> set[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from console.health.verdict import NOT_JUDGED, Health
 from console.view.disk_forecast import Room
 from trainer.rundir.checkpoints.checkpoint import Skipped
+from trainer.rundir.evaluations import Evaluation
 from trainer.rundir.state import ArmState, State, Zombie
 
 
@@ -110,6 +111,8 @@ class CheckpointRow:
     """Wall clock, seconds."""
     cause: str = ""
     audit: Audit | None = None
+    evaluation: Evaluation | None = None
+    """On the whole held-out text, where somebody asked for it."""
     goes: bool = False
     """Whether thinning would take it."""
     stays: str = ""

@@ -1,5 +1,6 @@
 """The tokenizer: deterministic, frozen, total in both directions."""
 
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.proxy import tokenizer as tokenizer_module
+from trainer.proxy.fast_encoding import FastEncoder
 from trainer.proxy.progress import ignore
 from trainer.proxy.tokenizer import (
     LEARNED_SEPARATOR,
@@ -146,3 +148,22 @@ def test_few_huge_documents_are_sampled_from_too(
     _make(tmp_path / "t.json", {"two": SourceSettings(path=f"{tmp_path}/*.jsonl")})
     vocab = orjson.loads((tmp_path / "t.json").read_bytes())["model"]["vocab"]
     assert any("xyzzy" in token for token in vocab)
+
+
+def test_tokenizer_that_was_refuted_encodes_by_the_reference_in_each_process(
+    tokenizer: TextTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = tokenizer.encode(["some text"])
+    proven, refuted = (pickle.loads(pickle.dumps(tokenizer)) for _ in range(2))
+    proven.prove(["some text"])
+    monkeypatch.setattr(FastEncoder, "encode", lambda _, documents, n: [[7] for _ in documents])
+    refuted.prove(["some text"])
+    assert (proven.was_refuted, refuted.was_refuted) == (False, True)
+    there = pickle.loads(pickle.dumps(refuted))
+    assert there.encode(["some text"]) == refuted.encode(["some text"]) == wanted
+
+
+def test_endless_white_space_is_encoded(tokenizer: TextTokenizer) -> None:
+    text = "a" + " " * 1_200_000 + "b"
+    (ids,) = tokenizer.encode([text])
+    assert tokenizer.decode(ids) == text

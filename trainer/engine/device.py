@@ -54,7 +54,7 @@ class Placement:
 
 
 def require_devices(settings: TrainSettings) -> int:
-    """How many ranks this machine is to have; raises `SettingsError` where it has no device each."""
+    """How many ranks this machine is to have; `SettingsError` where it has no device for each."""
     n_gpus = 0 if settings.device == "cpu" else torch.cuda.device_count()
     wanted = settings.ranks or max(n_gpus, 1)
     if wanted > 1 and settings.device.startswith("cuda:"):

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.optim.adamw import adamw
 
 from trainer.engine.device import Placement, place
+from trainer.engine.evaluation import evaluate_rows
 from trainer.engine.gradient_norm import norm_over
 from trainer.engine.gradient_sum import GradientSum
 from trainer.engine.model import KeyValues, Model, initialise
@@ -127,16 +128,10 @@ class Engine:
         self.step, self.is_whole = number, True
         return result
 
-    @torch.inference_mode()
     def evaluate(self, rows: NDArray[np.int64]) -> list[float]:
         """Mean loss of each of `rows` (rows, context + 1) in nats per token; changes nothing."""
-        losses: list[float] = []
         micro_batch = self._settings.train.micro_batch
-        for start in range(0, len(rows), micro_batch):
-            inputs, targets = self._to_device(rows[start : start + micro_batch])
-            with self.placement.passes():
-                losses += self.model.row_losses(inputs, targets).tolist()
-        return losses
+        return evaluate_rows(self.model, self.placement, rows, micro_batch=micro_batch)
 
     @torch.inference_mode()
     def sample(

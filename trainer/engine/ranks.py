@@ -105,7 +105,7 @@ class Ranks:
         parts = None
         if rows is not None:
             rounds = torch.from_numpy(rows).view(n_shares // self.size, self.size, -1, shape[1])
-            parts = [rounds[:, rank].reshape(mine.shape) for rank in range(self.size)]
+            parts = [rounds[:, rank].reshape(mine.shape).contiguous() for rank in range(self.size)]
         with self._copying() as dist:
             dist.scatter(mine, parts, src=0)
         return mine.numpy()
@@ -146,7 +146,7 @@ class Ranks:
         return found
 
     def collect(self, mine: Tensor, whole: Tensor) -> None:
-        """Everybody's slice into rank 0's whole, in the CPU's memory; `whole` is used there only."""
+        """Everybody's slice into rank 0's whole, which is in the CPU's memory, and used there."""
         if not self.leads:
             if len(mine):
                 with self._copying() as dist:

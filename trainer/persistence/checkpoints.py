@@ -299,6 +299,7 @@ class Checkpointer:
     def _between_tokens(self) -> None:
         if self._skips_audit():
             raise AuditSkipped
+        self._engine.ranks.require_all()
         self._settle_save()
 
     def _owes_audit(self, checkpoint: Checkpoint) -> bool:

@@ -50,6 +50,18 @@ def tell_text(sources: Mapping[str, TokenizedSource], reporter: Reporter) -> Non
             reporter.note(f"source {name}: {drift.added}; new text comes in by a pivot")
         if source.left_out:
             reporter.note(f"source {name}: left out: {source.left_out}")
+        if source.set_aside:
+            reporter.note(
+                f"source {name}: {source.set_aside:,} tokens are held out by hash beyond"
+                " data.held_out_tokens: neither trained on nor measured"
+            )
+        if source.duplicates:
+            reporter.note(f"source {name}: {source.duplicates}")
+        if source.is_encoded_slowly:
+            reporter.note(
+                f"source {name}: the fast encoder (tiktoken) gave other tokens than tokenizer.json"
+                " says: it is not used, and text takes longer"
+            )
         if source.replaced:
             reporter.note(f"source {name}: prepared anew: {source.replaced}")
         if drift.files and drift.files.unreadable:

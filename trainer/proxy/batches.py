@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from trainer.proxy.permutation import Permutation
 from trainer.proxy.randomness import derive_seed
-from trainer.proxy.tokens import TokenArray
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError, TokensError
 from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.sources.prepared import rows_in
+from trainer.rundir.sources.token_arrays import TokenArray
 
 _MANY_ROWS = 1 << 20
 """From here on an array of them would take 8 MB a pass, and its making a tenth of a second."""

@@ -22,7 +22,7 @@ from trainer.proxy.preparation.meter import extent_of, meter_of
 from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
-from trainer.proxy.tokens import TokenArray, TokenizedSource, tokenize_source
+from trainer.proxy.tokens import TokenizedSource, tokenize_source
 from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.environment import Environment, lost_tokenizer
@@ -32,6 +32,7 @@ from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.sources.documents import fingerprint_of, look_at_files, read_documents
 from trainer.rundir.sources.prepared import TEXT_DIGITS, is_gone, read_index, token_folder
 from trainer.rundir.sources.text_rules import text_rules
+from trainer.rundir.sources.token_arrays import TokenArray
 from trainer.rundir.state import ArmState
 
 
@@ -166,7 +167,7 @@ def open_sources(
     progress: Progress,
 ) -> tuple[TextTokenizer, dict[str, TokenizedSource]]:
     """Tokenizer and tokens of a run, prepared now where they aren't yet; as `open_feed`."""
-    tokenizer = _open_tokenizer(run, settings, trained, phase, progress)
+    tokenizer = open_tokenizer(run, settings, trained, phase, progress)
     texts = trained.texts if trained else {}
     _expect(run, settings, progress)
     sources = {}
@@ -208,7 +209,7 @@ def require_told(path: Path, records: Iterable[LossRecord]) -> None:
             )
 
 
-def _open_tokenizer(
+def open_tokenizer(
     run: RunDirectory,
     settings: Settings,
     trained: Environment | None,

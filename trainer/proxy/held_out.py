@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from trainer.rundir.outcomes import SourceError
 from trainer.rundir.sources.matching import never
 from trainer.rundir.sources.pieces import pieces_of
+
+T = TypeVar("T", str, bytes)
 
 HELD_OUT_SHARE = 0.01
 MOST_HELD_OUT_SHARE = 0.05
@@ -57,6 +59,8 @@ class Sides:
     bound: bytes
     """What has a sha256 not above this is held out."""
     by_pieces: bool
+    apart: bool = False
+    """Whether each piece that is held out is a stretch of its own: rules 4."""
 
     def segments(self, document: Hashed) -> Iterator[tuple[bool, str]]:
         """The document in stretches that are on one side: whether held out, and the text.
@@ -67,10 +71,19 @@ class Sides:
             for digest, text in document:
                 yield digest <= self.bound, text
             return
-        for side, stretch in groupby(document, key=lambda piece: self.side_of(piece[0])):
-            text = "".join(piece for _, piece in stretch)
-            if side is not None and text.strip():
+        for side, pieces in self.stretches(document):
+            text = "".join(pieces)
+            if text.strip():
                 yield side, text
+
+    def stretches(self, document: list[tuple[bytes, T]]) -> Iterator[tuple[bool, list[T]]]:
+        """The pieces that are on one side: whether held out."""
+        for side, stretch in groupby(document, key=lambda piece: self.side_of(piece[0])):
+            pieces = [piece for _, piece in stretch]
+            if side and self.apart:
+                yield from ((side, [piece]) for piece in pieces)
+            elif side is not None:
+                yield side, pieces
 
     def side_of(self, digest: bytes) -> bool | None:
         """Whether a piece is held out; None: it is left out altogether."""

@@ -3,13 +3,14 @@
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
+from trainer.proxy.fast_encoding import FastEncoder, default_threads, fast_encoder
 from trainer.proxy.held_out import Survey, digest_of, survey
 from trainer.proxy.progress import Progress, interruptible
 from trainer.proxy.randomness import derive_uniform
@@ -50,12 +51,13 @@ _SAMPLED = 0.9
 class TextTokenizer:
     """Text to tokens and back; any token ids are fine, and any text that its vocabulary covers."""
 
-    def __init__(self, data: bytes, vocabulary: Vocabulary) -> None:
+    def __init__(self, data: bytes, vocabulary: Vocabulary, *, was_refuted: bool = False) -> None:
         self._data = data
         self._vocabulary = vocabulary
         self.separator = vocabulary.separator
         """The token that ends each document, and the only one a sample starts from."""
         self.sha256 = hashlib.sha256(data).hexdigest()
+        self.was_refuted = was_refuted
         self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
         # The separator's name in a text is text; only the end of a document is the token.
         self._tokenizer.encode_special_tokens = True
@@ -63,9 +65,10 @@ class TextTokenizer:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
 
-    def __reduce__(self) -> tuple[type["TextTokenizer"], tuple[bytes, Vocabulary]]:
+    def __reduce__(self) -> tuple[Callable[..., "TextTokenizer"], tuple[bytes, Vocabulary]]:
         """For a process that encodes beside this one."""
-        return TextTokenizer, (self._data, self._vocabulary)
+        made = partial(TextTokenizer, was_refuted=self.was_refuted)
+        return made, (self._data, self._vocabulary)
 
     @property
     def entries(self) -> int:
@@ -74,6 +77,27 @@ class TextTokenizer:
 
     def encode(self, documents: Sequence[str]) -> list[list[int]]:
         """Token ids of each document, without the separator; several threads."""
+        fast = None if self.was_refuted else self._fast
+        if fast is None or not all(map(fast.can_encode, documents)):
+            return self._encode_by_reference(documents)
+        return fast.encode(documents, default_threads())
+
+    def prove(self, documents: Sequence[str]) -> None:
+        """Compare the fast encoder's ids of these with those of `tokenizers`.
+
+        Where they differ, `tokenizers` alone encodes from here on: `was_refuted`.
+        """
+        fast = None if self.was_refuted else self._fast
+        if fast is None:
+            return
+        told = [document for document in documents if fast.can_encode(document)]
+        self.was_refuted = fast.encode(told, 1) != self._encode_by_reference(told)
+
+    @cached_property
+    def _fast(self) -> FastEncoder | None:
+        return fast_encoder(self._data)
+
+    def _encode_by_reference(self, documents: Sequence[str]) -> list[list[int]]:
         encoded = self._tokenizer.encode_batch_fast(documents, add_special_tokens=False)
         return [encoding.ids for encoding in encoded]
 

@@ -1,18 +1,12 @@
 """A source's tokens: encoded once, kept under `tokens/`, read through a memory map."""
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, replace
 
 from trainer.proxy.preparation.prepare import Preparation
 from trainer.proxy.progress import Progress
 from trainer.proxy.tokenizer import TextTokenizer
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.reading import reading
 from trainer.rundir.sources.documents import naming
 from trainer.rundir.sources.prepared import (
     COMPARED_BYTES,
@@ -23,8 +17,7 @@ from trainer.rundir.sources.prepared import (
     write_index,
 )
 from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS, TextRules
-
-TokenArray: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
+from trainer.rundir.sources.token_arrays import TokenArray, held_out_tokens, train_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +36,15 @@ class TokenizedSource:
     """How the source's files differ from those that the tokens were made of."""
     left_out: str = ""
     """What of the files is no text, where they were read now."""
+    set_aside: int = 0
+    """Tokens that are neither trained on nor held out."""
+    is_encoded_slowly: bool = False
+    """What is prepared in this start is encoded by `tokenizers` alone from this source on:
+    tiktoken gave other ids."""
     replaced: str = ""
     """How they differed from those of the tokens before, which were replaced now."""
+    duplicates: str = ""
+    """What became of documents that are there more than once, where they were prepared now."""
 
 
 def tokenize_source(
@@ -75,16 +75,18 @@ def tokenize_source(
         OSError: the cache can't be written.
     """
     folder = token_folder(run.tokens, name)
-    dtype = "<u2" if vocab_size <= 65_536 else "<u4"
+    dtype = _dtype(vocab_size)
 
     def check() -> None:
         progress(0.0, f"reading {name}")
 
     is_frozen = frozen is not None
     with naming(name):
-        index, left_out, replaced = read_index(folder, frozen or ""), "", ""
-        if index is not None and (index.tokenizer, index.dtype) != (tokenizer.sha256, dtype):
-            index = None
+        index, left_out, replaced, duplicates = read_index(folder, frozen or ""), "", "", ""
+        made_as = tokenizer.sha256, dtype, rules.drops_duplicates
+        if index is not None:
+            was_made_as = index.tokenizer, index.dtype, index.drops_duplicates
+            index = index if was_made_as == made_as else None
         drift = (
             Drift()
             if index is None
@@ -99,39 +101,61 @@ def tokenize_source(
             )
         )
         if index is None or not (is_frozen or drift.is_same or drift.files is None):
-            index, files = Preparation(
-                name=name,
-                source=source,
-                base=run.path,
-                folder=folder,
-                rules=rules,
-                is_checked=not is_frozen,
+            preparation = preparation_of(
+                name,
+                source,
+                run=run,
                 tokenizer=tokenizer,
-                dtype=dtype,
+                vocab_size=vocab_size,
                 progress=progress,
-                wanted=frozen or "",
-            ).run()
+                rules=rules,
+            )
+            index, files = replace(preparation, is_checked=not is_frozen, wanted=frozen or "").run()
             replaced = ", ".join(filter(None, (drift.altered, drift.added)))
             drift, left_out = Drift(files=files), index.left_out
+            duplicates = index.duplicate_words
             write_index(folder, index, files)
         elif drift.is_same and drift.is_known and drift.files and drift.files.stamp != index.stamp:
             write_index(folder, index, drift.files)
-    train, held_out = index.file_names
     return TokenizedSource(
         name=name,
-        train=_map(folder / train, dtype, index.train_tokens),
-        held_out=_map(folder / held_out, dtype, index.held_out_tokens),
+        train=train_tokens(folder, index),
+        held_out=held_out_tokens(folder, index),
         documents=index.documents,
         held_out_documents=index.held_out_documents,
         fingerprint=index.fingerprint,
         drift=drift,
         left_out=left_out,
+        set_aside=index.set_aside_tokens,
+        is_encoded_slowly=tokenizer.was_refuted,
         replaced=replaced,
+        duplicates=duplicates,
     )
 
 
-def _map(path: Path, dtype: str, tokens: int) -> TokenArray:
-    if not tokens:  # an empty file can't be mapped
-        return np.empty(0, dtype)
-    with reading(path) as file:
-        return np.memmap(file, dtype=dtype, mode="r", shape=(tokens,))
+def preparation_of(
+    name: str,
+    source: SourceSettings,
+    *,
+    run: RunDirectory,
+    tokenizer: TextTokenizer,
+    vocab_size: int,
+    progress: Progress,
+    rules: TextRules,
+) -> Preparation:
+    """How a source that nothing was trained on yet becomes tokens."""
+    return Preparation(
+        name=name,
+        source=source,
+        base=run.path,
+        folder=token_folder(run.tokens, name),
+        rules=rules,
+        is_checked=True,
+        tokenizer=tokenizer,
+        dtype=_dtype(vocab_size),
+        progress=progress,
+    )
+
+
+def _dtype(vocab_size: int) -> str:
+    return "<u2" if vocab_size <= 65_536 else "<u4"

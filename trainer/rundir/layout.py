@@ -59,6 +59,10 @@ class RunDirectory:
         return self.path / "pins"
 
     @property
+    def evaluations(self) -> Path:
+        return self.path / "evaluations"
+
+    @property
     def actions(self) -> Path:
         return self.path / "actions.jsonl"
 

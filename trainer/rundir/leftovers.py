@@ -13,7 +13,8 @@ _ANYONES = re.compile(r"\.(run\.toml|pivot\.json)\.([0-9]+)\.partial")
 """Also written by who has no lock (a pivot is requested while the trainer runs): with their pid."""
 
 
-_PINS = re.compile(r"\.step_[0-9]+\.txt\.([0-9]+)\.partial")
+_OF_A_STEP = re.compile(r"\.step_[0-9]+\.(txt|json)\.([0-9]+)\.partial")
+"""In the folders of pins and evaluations."""
 
 
 def remove_leftovers(run: RunDirectory) -> list[str]:
@@ -38,15 +39,16 @@ def leftover_room(run: RunDirectory) -> tuple[int, int]:
 
 def _leftovers(run: RunDirectory) -> list[str]:
     left = [path for path in run.path.iterdir() if _is_left(path)]
-    left += [path for path in _in_pins(run) if _is_dead(_PINS.fullmatch(path.name))]
+    for folder in (run.pins, run.evaluations):
+        left += [path for path in _in(folder) if _is_dead(_OF_A_STEP.fullmatch(path.name))]
     return sorted(str(path.relative_to(run.path)) for path in left)
 
 
-def _in_pins(run: RunDirectory) -> list[Path]:
+def _in(folder: Path) -> list[Path]:
     try:
-        return list(run.pins.iterdir())
+        return list(folder.iterdir())
     except OSError:
-        return []  # there are none, or a thinning tells why they can't be read
+        return []  # there is none, or whoever needs what is in it tells why it can't be read
 
 
 def _is_left(path: Path) -> bool:

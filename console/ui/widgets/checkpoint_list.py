@@ -127,6 +127,7 @@ class CheckpointList:
         n_skipped = len(self._view.skipped) if self._view is not None else 0
         pieces = [
             _told_of(here),
+            _evaluated(here),
             f"{len(self.marked)} marked" if self.marked else "",
             f"by {self._order}" if self._order is not Order.STEP else "",
             f"/{text}" if text else "",
@@ -177,3 +178,13 @@ def _file_name(row: Row) -> str:
 def _told_of(row: Row | None) -> str:
     told = foreign(row.note or row.stays) if isinstance(row, CheckpointRow) else ""
     return told if cell_len(told) > _SHORT_CELLS else ""
+
+
+def _evaluated(row: Row | None) -> str:
+    """`whole held-out text 2.9312 ±0.0040`."""
+    made = row.evaluation if isinstance(row, CheckpointRow) else None
+    whole = made.whole if made is not None else None
+    if whole is None:
+        return ""
+    error = "" if whole.standard_error is None else f" ±{whole.standard_error:.4f}"
+    return f"whole held-out text {formatting.loss(whole.val_loss)}{error}"

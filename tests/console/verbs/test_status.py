@@ -116,6 +116,7 @@ def test_json_tells_of_each_source_what_the_screen_does() -> None:
         held_out_documents=0,
         train_tokens=1_281,
         held_out_tokens=0,
+        duplicates=3,
     )
     series = Series()
     arm = series.codes_of(["docs"] * 3)
@@ -138,6 +139,7 @@ def test_json_tells_of_each_source_what_the_screen_does() -> None:
             "val_loss": None,
             "share": 1.0,
             "wanted_share": None,
+            "duplicates": 3,
             "memorised": "since step ~2: gap",
         }
     ]

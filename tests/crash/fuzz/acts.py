@@ -107,6 +107,11 @@ def _pin(chance: random.Random, policy: str, other: str) -> list[str]:
     return [*step, *chance.choice(([], ["--remove"], ["--note", "a\x1b[2J\nb\udcff"]))]
 
 
+def _evaluate(chance: random.Random, policy: str, other: str) -> list[str]:
+    step = chance.choice(([], ["--step", "6"], ["--step", "3"], ["--step", "9" * 30]))
+    return [*step, *chance.choice(([], ["--json"], ["--source", "\udcff"], ["--device", "x"]))]
+
+
 def _fork(chance: random.Random, policy: str, other: str) -> list[str]:
     step = chance.choice(("6", "6", "6", "3", "7", "0", "-1", "9" * 30))
     names = ("b", "b", "b", "b", "../b", "a b", "\x1b[2J", "a\nb", "\udcff", "n" * 300, "", ".")
@@ -153,6 +158,7 @@ DRAWN: dict[str, tuple[int, Draw]] = {
     "compare": (9, _compare),
     "thin": (7, _thin),
     "pin": (5, _pin),
+    "evaluate": (1, _evaluate),
     "prepare": (2, _perhaps()),
     "service": (4, _perhaps("--system")),
     "fork": (8, _fork),

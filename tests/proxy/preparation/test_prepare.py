@@ -18,6 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.rundir.sources.test_pieces import prose
+from trainer.proxy.fast_encoding import FastEncoder
 from trainer.proxy.preparation import units
 from trainer.proxy.preparation.prepare import Preparation
 from trainer.proxy.progress import Progress, ignore
@@ -31,7 +32,8 @@ from trainer.rundir.sources.prepared import TokenIndex
 from trainer.rundir.sources.text_rules import TextRules
 
 Prepare = Callable[..., TokenIndex]
-RULES = TextRules(piece_characters=64)
+RULES = TextRules(piece_characters=64, held_out_tokens=600)
+"""Of the folder's text 1 % is more."""
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +90,8 @@ def test_any_number_of_processes_gives_the_same_bytes(tmp_path: Path, prepared: 
     alone = prepared("one")
     assert alone == prepared("three", n_workers=3)
     assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "three")
-    assert set(bytes_of(tmp_path / "one")) == set(alone.file_names)
+    assert set(bytes_of(tmp_path / "one")) == {*alone.file_names, alone.origins_name}
+    assert alone.held_out_tokens <= RULES.held_out_tokens < alone.set_aside_tokens
 
 
 def test_units_are_the_documents_of_the_source(
@@ -184,7 +187,7 @@ def stop_half_way(prepared: Prepare, to: str) -> None:
         prepared(to, progress=give_up)
 
 
-@pytest.mark.parametrize("file", ["train", "held_out", "digests", "journal"])
+@pytest.mark.parametrize("file", ["train", "held_out", "documents", "journal"])
 @pytest.mark.parametrize("torn", ["longer", "shorter"])
 def test_torn_parts_end_in_the_same_bytes(
     tmp_path: Path, prepared: Prepare, file: str, torn: str
@@ -333,3 +336,21 @@ def test_files_that_change_while_they_are_read_are_read_again(
 def test_a_worker_loads_no_torch() -> None:
     code = "import sys, trainer.proxy.preparation.workers; sys.exit('torch' in sys.modules)"
     assert os.spawnl(os.P_WAIT, sys.executable, sys.executable, "-c", code) == 0
+
+
+def test_fast_encoder_that_is_wrong_is_found_before_a_token_is_written(
+    tmp_path: Path,
+    prepared: Prepare,
+    tokenizer: TextTokenizer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tokenizer, "was_refuted", True)
+    prepared("by the reference")
+    monkeypatch.setattr(tokenizer, "was_refuted", False)
+    prepared("fast")
+    monkeypatch.setattr(FastEncoder, "encode", lambda _, documents, n: [[7] for _ in documents])
+    prepared("wrong")
+    assert tokenizer.was_refuted
+    wanted = bytes_of(tmp_path / "by the reference")
+    assert bytes_of(tmp_path / "fast") == wanted
+    assert bytes_of(tmp_path / "wrong") == wanted

@@ -8,13 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from trainer.proxy.held_out import Sides, digest_of, hashed, new_count
+from trainer.proxy.held_out import (
+    DocumentCount,
+    PieceCount,
+    Sides,
+    digest_of,
+    hashed,
+    new_count,
+)
+from trainer.proxy.held_out_pieces import OrderedPieces
+from trainer.proxy.preparation.documents import records_of
 from trainer.proxy.preparation.token_pieces import hashed_tokens, token_segments
-from trainer.proxy.preparation.units import Tokens, Unit
+from trainer.proxy.preparation.units import Tokens, Unit, read_unit
 from trainer.proxy.progress import interruptible
 from trainer.proxy.tokenizer import TextTokenizer
 from trainer.rundir.sources.left_out import LeftOut
 from trainer.rundir.sources.matching import never
+from trainer.rundir.sources.origins import packed
 from trainer.rundir.sources.text_rules import PIECE_CHARACTERS_PER_TOKEN
 
 _BATCH_CHARACTERS = 1_000_000
@@ -22,13 +32,19 @@ _BATCH_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Encoded:
-    """A unit as tokens, and what it adds to what is known of its source."""
+class UnitTokens:
+    """A unit as tokens."""
 
-    digests: bytes
-    """The documents' sha256s, in order."""
     train: bytes
     held_out: bytes
+    documents: bytes
+    """A `RECORD` of each, as if there were nothing before the unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoded(UnitTokens):
+    """And what it adds to what is known of its source."""
+
     text_bytes: int
     counted: dict[str, Any]
     """Of what is held out, for `merge`."""
@@ -49,15 +65,15 @@ class Encoder:
         made = _Made(self)
         left_out = LeftOut(1.0)  # the share is the whole source's
         if isinstance(unit, Tokens):
-            made.take_tokens(unit.part.documents(), check)
+            made.take_tokens(unit, left_out, check)
         else:
-            made.take_text(unit.read(left_out), check)
+            made.take_text(read_unit(unit, left_out), check)
         return Encoded(
-            digests=b"".join(made.digests),
             train=b"".join(made.train),
             held_out=b"".join(made.held_out),
-            text_bytes=made.text_bytes,
-            counted=made.count.told(),
+            documents=made.records(),
+            text_bytes=sum(made.text_bytes),
+            counted=made.counted(),
             left_out=left_out,
         )
 
@@ -65,32 +81,46 @@ class Encoder:
 @dataclass(slots=True)
 class _Made:
     encoder: Encoder
-    digests: list[bytes] = field(default_factory=list)
     train: list[bytes] = field(default_factory=list)
     held_out: list[bytes] = field(default_factory=list)
-    text_bytes: int = 0
-    count: Any = None
+    # of each document
+    digests: list[bytes] = field(default_factory=list)
+    text_bytes: list[int] = field(default_factory=list)
+    origins: list[int] = field(default_factory=list)
+    train_bytes: list[int] = field(default_factory=list)
+    held_out_bytes: list[int] = field(default_factory=list)
+    count: DocumentCount | PieceCount | OrderedPieces = field(init=False)
 
     def __post_init__(self) -> None:
-        self.count = new_count(self.encoder.piece_characters)
+        is_apart = self.encoder.sides.apart
+        self.count = OrderedPieces() if is_apart else new_count(self.encoder.piece_characters)
 
-    def take_text(self, documents: Iterable[str], check: Callable[[], None]) -> None:
+    def counted(self) -> dict[str, Any]:
+        """Of what is held out, for `merge`."""
+        if not isinstance(self.count, OrderedPieces):
+            return self.count.told()
+        item_bytes = np.dtype(self.encoder.dtype).itemsize
+        return self.count.told([len(piece) // item_bytes for piece in self.held_out])
+
+    def take_text(self, documents: Iterable[tuple[int, str]], check: Callable[[], None]) -> None:
         """Encode them."""
         tokenizer = self.encoder.tokenizer
         for batch in _batches(self.segments(documents, check)):
-            texts = [text for _, text in batch]
+            texts = [text for _, _, text in batch]
             ids = interruptible(partial(tokenizer.encode, texts), check)
-            for (is_held_out, _), of_text in zip(batch, ids, strict=True):
+            for (document, is_held_out, _), of_text in zip(batch, ids, strict=True):
                 data = np.array([*of_text, tokenizer.separator], self.encoder.dtype).tobytes()
-                (self.held_out if is_held_out else self.train).append(data)
+                self.add(document, data, is_held_out=is_held_out)
 
-    def take_tokens(self, documents: Iterable[bytes], check: Callable[[], None]) -> None:
+    def take_tokens(self, unit: Tokens, left_out: LeftOut, check: Callable[[], None]) -> None:
         """Take them as they are; each, or part of one, ends with the separator."""
         separator = self.encoder.tokenizer.separator
-        for document in documents:
+        for row, document in enumerate(unit.part.documents(), start=1):
             check()
-            self.digests.append(sha256(document).digest())
-            self.text_bytes += len(document)
+            left_out.rows = row
+            number = self.begin(
+                sha256(document).digest(), len(document), packed(unit.part.file.number, row)
+            )
             piece_tokens = self.encoder.piece_characters // PIECE_CHARACTERS_PER_TOKEN
             pieces = hashed_tokens(document, piece_tokens)
             self.count.add(pieces)
@@ -99,29 +129,51 @@ class _Made:
                 if tokens[-1] != separator:
                     tokens = np.append(tokens, np.uint32(separator))
                 taken = tokens.astype(self.encoder.dtype).tobytes()
-                (self.held_out if is_held_out else self.train).append(taken)
+                self.add(number, taken, is_held_out=is_held_out)
 
     def segments(
-        self, documents: Iterable[str], check: Callable[[], None]
-    ) -> Iterator[tuple[bool, str]]:
-        """Whether held out, and the text; what is counted on the way."""
-        for document in documents:
+        self, documents: Iterable[tuple[int, str]], check: Callable[[], None]
+    ) -> Iterator[tuple[int, bool, str]]:
+        """Number of the document, whether held out, and the text; what is counted on the way."""
+        for origin, document in documents:
             check()
             if not document.strip():
                 continue
-            self.digests.append(digest_of(document))
-            self.text_bytes += len(document.encode())
+            number = self.begin(digest_of(document), len(document.encode()), origin)
             parts = hashed(document, self.encoder.piece_characters, check)
             self.count.add(parts)
-            yield from self.encoder.sides.segments(parts)
+            for is_held_out, text in self.encoder.sides.segments(parts):
+                yield number, is_held_out, text
+
+    def begin(self, digest: bytes, text_bytes: int, origin: int) -> int:
+        """A document without any tokens yet; its number."""
+        self.digests.append(digest)
+        self.text_bytes.append(text_bytes)
+        self.origins.append(origin)
+        self.train_bytes.append(0)
+        self.held_out_bytes.append(0)
+        return len(self.digests) - 1
+
+    def add(self, document: int, data: bytes, *, is_held_out: bool) -> None:
+        """Tokens of a document."""
+        (self.held_out if is_held_out else self.train).append(data)
+        (self.held_out_bytes if is_held_out else self.train_bytes)[document] += len(data)
+
+    def records(self) -> bytes:
+        """Of the documents."""
+        return records_of(
+            self.digests, self.text_bytes, self.origins, self.train_bytes, self.held_out_bytes
+        )
 
 
-def _batches(segments: Iterable[tuple[bool, str]]) -> Iterator[list[tuple[bool, str]]]:
-    batch: list[tuple[bool, str]] = []
+def _batches(
+    segments: Iterable[tuple[int, bool, str]],
+) -> Iterator[list[tuple[int, bool, str]]]:
+    batch: list[tuple[int, bool, str]] = []
     characters = 0
     for segment in segments:
         batch.append(segment)
-        characters += len(segment[1])
+        characters += len(segment[2])
         if characters >= _BATCH_CHARACTERS:
             yield batch
             batch, characters = [], 0

@@ -1,19 +1,29 @@
 """What a preparation has on disk: files that grow by units, and a journal of whole ones."""
 
-import hashlib
 import json
 import os
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from trainer.proxy.preparation.encoding import Encoded
-from trainer.rundir.atomic import sync_directory
-from trainer.rundir.reading import has_other_names
+import numpy as np
+from numpy.typing import NDArray
 
-_FILES = ("train", "held_out", "digests")
-_DIGEST_BYTES = 32
+from trainer.proxy.preparation.documents import (
+    RECORD,
+    fingerprint_of_records,
+    moved,
+    origins_of,
+    read_records,
+)
+from trainer.proxy.preparation.duplicates import copy_without, mark_duplicates
+from trainer.proxy.preparation.encoding import UnitTokens
+from trainer.rundir.atomic import sync_directory
+from trainer.rundir.reading import has_other_names, reading
+
+_FILES = ("train", "held_out", "documents")
 
 
 class Parts:
@@ -33,6 +43,8 @@ class Parts:
         """What was told of each unit that is whole."""
         self.sizes = dict.fromkeys(_FILES, 0)
         """Bytes of each file."""
+        self.dropped: NDArray[np.bool_] | None = None
+        """Of each document that there was, whether it was left out as a duplicate."""
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -58,13 +70,18 @@ class Parts:
     ) -> None:
         self._stack.close()
 
-    def append(self, encoded: Encoded, told: dict[str, Any]) -> None:
-        """Make a unit durable; `told` is what is to be known of it after a kill."""
-        data = {
-            "train": encoded.train,
-            "held_out": encoded.held_out,
-            "digests": encoded.digests,
-        }
+    def append(self, encoded: UnitTokens, told: dict[str, Any], rows_before: int) -> None:
+        """Make a unit durable; `told` is what is to be known of it after a kill.
+
+        `rows_before`: of its file, in the units before it.
+        """
+        documents = moved(
+            encoded.documents,
+            train=self.sizes["train"],
+            held_out=self.sizes["held_out"],
+            rows=rows_before,
+        )
+        data = {"train": encoded.train, "held_out": encoded.held_out, "documents": documents}
         for name, file in self._files.items():
             file.write(data[name])
             file.flush()
@@ -72,18 +89,82 @@ class Parts:
         self.sizes = {name: size + len(data[name]) for name, size in self.sizes.items()}
         self._write_line({**told, "sizes": self.sizes})
 
+    def unit(self, number: int) -> tuple[dict[str, Any], UnitTokens]:
+        """What was told of a unit, and its tokens as they were before they were appended.
+
+        But for rows before it: of a share there are none.
+        """
+        told = dict(self.units[number])
+        sizes: dict[str, int] = told.pop("sizes")
+        before = self.units[number - 1]["sizes"] if number else dict.fromkeys(_FILES, 0)
+        data = {}
+        for name, path in self._paths.items():
+            with reading(path) as file:
+                file.seek(before[name])
+                data[name] = file.read(sizes[name] - before[name])
+        documents = moved(
+            data["documents"], train=-before["train"], held_out=-before["held_out"], rows=0
+        )
+        return told, UnitTokens(train=data["train"], held_out=data["held_out"], documents=documents)
+
     @property
     def documents(self) -> int:
         """How many there are."""
-        return self.sizes["digests"] // _DIGEST_BYTES
+        return self.sizes["documents"] // RECORD.itemsize
 
     def fingerprint(self) -> str:
         """sha256 of the documents' sha256s, in order."""
-        with self._paths["digests"].open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return fingerprint_of_records(read_records(self._paths["documents"]))
 
-    def finish(self, train: str, held_out: str) -> None:
-        """Give the tokens their names; the rest goes."""
+    def keep_held_out(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Let `finish` keep only these of the held-out bytes, from which to which.
+
+        What the journal tells of stays as it is until then.
+        """
+        kept, size = self._folder / "preparing.kept.partial", 0
+        with self._paths["held_out"].open("rb") as all_of_it, kept.open("wb") as file:
+            for start, end in spans:
+                all_of_it.seek(start)
+                size += file.write(all_of_it.read(end - start))
+            file.flush()
+            os.fdatasync(file.fileno())
+        self._paths["held_out"], self.sizes["held_out"] = kept, size
+
+    def find_duplicates(self, check: Callable[[], None], *, drops: bool) -> int:
+        """Count the documents that have the text of an earlier one; with `drops`, leave them out.
+
+        What was durable unit by unit stays as it was until `finish`.
+        """
+        records = read_records(self._paths["documents"])
+        marks = mark_duplicates(records, self.documents, self._folder, check)
+        n_duplicates = int(np.count_nonzero(marks))
+        if drops and n_duplicates:
+            self.dropped = marks
+            self._paths, self.sizes = copy_without(marks, self._paths, self._folder, check)
+        return n_duplicates
+
+    def held_out_documents(self) -> int:
+        """How many have held-out text."""
+        found, before = 0, 0
+        for records in read_records(self._paths["documents"]):
+            ends = records["held_out_end"]
+            found += int(np.count_nonzero(np.diff(ends, prepend=np.uint64(before))))
+            before = ends[-1]
+        return found
+
+    def text_bytes(self) -> int:
+        """Of all documents."""
+        return sum(int(r["text_bytes"].sum()) for r in read_records(self._paths["documents"]))
+
+    def finish(self, train: str, held_out: str, origins: str, item_bytes: int) -> None:
+        """Give the tokens their names, and keep where they come from; the rest goes."""
+        kept = self._folder / "preparing.origins.partial"
+        with kept.open("wb") as file:
+            for records in read_records(self._paths["documents"]):
+                file.write(origins_of(records, item_bytes))
+            file.flush()
+            os.fdatasync(file.fileno())
+        kept.replace(self._folder / origins)
         self._paths["train"].replace(self._folder / train)
         self._paths["held_out"].replace(self._folder / held_out)
         self.drop()

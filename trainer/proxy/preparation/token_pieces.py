@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -26,9 +26,8 @@ def hashed_tokens(document: bytes, piece_tokens: int) -> HashedTokens:
 
 def token_segments(sides: Sides, pieces: HashedTokens) -> Iterator[tuple[bool, bytes]]:
     """The document in stretches that are on one side: whether held out, and the tokens."""
-    for side, stretch in groupby(pieces, key=lambda piece: sides.side_of(piece[0])):
-        if side is not None:
-            yield side, b"".join(piece for _, piece in stretch)
+    for side, stretch in sides.stretches(pieces):
+        yield side, b"".join(stretch)
 
 
 def _pieces(document: bytes, piece_tokens: int) -> list[bytes]:

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,8 +12,9 @@ from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.names import shown
 from trainer.rundir.sources.content import TABLES, Content, Kind, opened
 from trainer.rundir.sources.documents import PYTHON, contents_of, read_documents
-from trainer.rundir.sources.file_documents import read_file_documents
+from trainer.rundir.sources.file_documents import read_located_documents
 from trainer.rundir.sources.left_out import LeftOut
+from trainer.rundir.sources.origins import packed
 from trainer.rundir.sources.tables import group_bytes, read_table
 from trainer.rundir.sources.text_files import read_json_lines
 from trainer.rundir.sources.text_rules import TextRules
@@ -39,6 +40,8 @@ class Lines:
     field: str
     reached: Reached
     """Of the source, with this unit."""
+    file: int = 0
+    """Its number among the source's."""
 
     @property
     def size(self) -> int:
@@ -75,6 +78,7 @@ class Groups:
     field: str
     size: int
     reached: Reached
+    file: int = 0
 
     @property
     def place(self) -> str:
@@ -92,13 +96,11 @@ class Documents:
     """Documents that are there already."""
 
     texts: tuple[str, ...]
+    origins: tuple[int, ...]
+    """`packed` file and row of each."""
     size: int
     reached: Reached
     place: str = ""
-
-    def read(self, left_out: LeftOut) -> Iterator[str]:
-        """They."""
-        yield from self.texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,11 @@ class Tokens:
 
     part: TokenRange
     reached: Reached
-    place: str = ""
+
+    @property
+    def place(self) -> str:
+        """What its documents are counted in."""
+        return str(self.part.file.path)
 
     @property
     def size(self) -> int:
@@ -116,6 +122,15 @@ class Tokens:
 
 
 Unit: TypeAlias = Lines | Groups | Documents | Tokens
+
+
+def read_unit(unit: Lines | Groups | Documents, left_out: LeftOut) -> Iterator[tuple[int, str]]:
+    """Its documents, each with its `packed` file and row; of a piece of a file, rows of that."""
+    if isinstance(unit, Documents):
+        yield from zip(unit.origins, unit.texts, strict=True)
+        return
+    for text in unit.read(left_out):
+        yield packed(unit.file, left_out.rows), text
 
 
 def units_of(
@@ -137,18 +152,20 @@ def units_of(
         return
     gathered = _Gathered()
     if source.path.startswith(PYTHON):
-        for text in read_documents(source, base, rules=rules, check=check, is_checked=is_checked):
-            yield from gathered.add(text)
+        texts = read_documents(source, base, rules=rules, check=check, is_checked=is_checked)
+        for number, text in enumerate(texts, start=1):
+            yield from gathered.add(text, packed(0, number))
     else:
         files = contents_of(source, base, rules, left_out, check=check, is_checked=is_checked)
-        for path, content in files:
+        for number, path, content in files:
             if pieces := _by_reference(path, content, source.field, gathered.reached):
                 yield from gathered.rest()
-                yield from pieces
+                yield from (replace(piece, file=number) for piece in pieces)
             else:
-                for text in read_file_documents(path, content, source.field, rules, left_out):
+                located = read_located_documents(path, content, source.field, rules, left_out)
+                for row, text in located:
                     check()
-                    yield from gathered.add(text)
+                    yield from gathered.add(text, packed(number, row))
             gathered.end_file(path)
     yield from gathered.rest()
 
@@ -206,6 +223,7 @@ class _Gathered:
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._origins: list[int] = []
         self._size = 0
         self.reached = Reached()
         """Files that are read to their ends."""
@@ -214,14 +232,15 @@ class _Gathered:
         with suppress(OSError):  # gone since: the look at all files after it tells
             self.reached = Reached(self.reached.files + 1, self.reached.bytes + path.stat().st_size)
 
-    def add(self, text: str) -> Iterator[Documents]:
+    def add(self, text: str, origin: int) -> Iterator[Documents]:
         if text.strip():
             self._texts.append(text)
+            self._origins.append(origin)
             self._size += len(text)
         if self._size >= UNIT_BYTES:
             yield from self.rest()
 
     def rest(self) -> Iterator[Documents]:
         if self._texts:
-            yield Documents(tuple(self._texts), self._size, self.reached)
-        self._texts, self._size = [], 0
+            yield Documents(tuple(self._texts), tuple(self._origins), self._size, self.reached)
+        self._texts, self._origins, self._size = [], [], 0

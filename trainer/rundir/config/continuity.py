@@ -20,6 +20,7 @@ _ALTERING = (
     "seed",
     "model.",
     "tokenizer.",
+    "data.",
     "optimizer.",
     "sources.",
     "policy.",

@@ -37,6 +37,7 @@ CHANGED_BY_PIVOT = ("sources.", "policy.")
 FIXED_BY_WEIGHTS = {
     "model": "is part of the weights' shape",
     "tokenizer": "tells what the token ids mean that the weights have learned",
+    "data": "is how the tokens were made that the history was trained on",
     "preset": "is part of the weights' shape",
     "rules": "are those that the weights were trained by",
 }

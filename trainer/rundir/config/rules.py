@@ -27,6 +27,9 @@ class Rules:
     orders_by_number: bool
     """The order of a pass over 2**20 rows or more is a keyed permutation, worked out row by row;
     else an array of them all, from numpy's legacy generator."""
+    bounds_held_out: bool
+    """Of a source at most `data.held_out_tokens` are held out, and each piece of them stands by
+    itself; else 1 % of its text however large, and neighbours are one stretch."""
     default_cap: float
     """Of an arm's weight, where the policy gives none."""
 
@@ -39,6 +42,7 @@ RULES = {
         reads_json_arrays=False,
         refuses_web_archives=False,
         orders_by_number=False,
+        bounds_held_out=False,
         default_cap=1.0,
     ),
     # 1 + sqrt(2 ln 2**31) = 7.6 is the greatest score that a pulled arm can have: a cap of 8
@@ -50,6 +54,7 @@ RULES = {
         reads_json_arrays=False,
         refuses_web_archives=False,
         orders_by_number=False,
+        bounds_held_out=False,
         default_cap=8.0,
     ),
     3: Rules(
@@ -59,6 +64,7 @@ RULES = {
         reads_json_arrays=True,
         refuses_web_archives=False,
         orders_by_number=False,
+        bounds_held_out=False,
         default_cap=8.0,
     ),
     4: Rules(
@@ -68,6 +74,7 @@ RULES = {
         reads_json_arrays=True,
         refuses_web_archives=True,
         orders_by_number=True,
+        bounds_held_out=True,
         default_cap=8.0,
     ),
 }

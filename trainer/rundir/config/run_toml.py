@@ -25,6 +25,10 @@ from trainer.rundir.reading import read_file
 
 T = TypeVar("T")
 
+_SECTIONS = (
+    *("model", "tokenizer", "data", "train", "optimizer", "checkpoint", "audit", "trainer"),
+)
+
 _BOM = "\ufeff"
 
 LOST_SETTINGS = (
@@ -78,7 +82,7 @@ def parse_settings(text: str) -> Settings:
         if name in written:
             values[name] = convert(int, written[name], name)
     hints = get_type_hints(Settings)
-    for section in ("model", "tokenizer", "train", "optimizer", "checkpoint", "audit", "trainer"):
+    for section in _SECTIONS:
         table = _table(written, section)
         merged = {**PRESETS[preset].get(section, {}), **table}
         values[section] = _build(hints[section], merged, section)
@@ -203,6 +207,7 @@ _COMMENTS = {
     "rules": "of arithmetic and data: the newest when the run was made, and kept for ever",
     "tokenizer.path": "a tokenizer.json of one's own; empty: learned from the sources' text",
     "tokenizer.separator": "its special token that ends a document",
+    "data.drop_duplicates": "true: of documents with the same text a source gives only the first",
     "train.batch_tokens": "tokens a step",
     "train.micro_batch": "rows a forward pass",
     "train.shares": "parts of a step that ranks divide; 0: its micro-batches",
@@ -218,6 +223,7 @@ _COMMENTS = {
     "audit.prompts": "further samples, one a prompt; score and gate go by the one without",
     "audit.threshold": "coherence score from 0 to 100",
     "audit.patience": "audits in a row under the threshold that halt the run; 0: never",
+    "data.held_out_tokens": "of a source at most; else 1 % of it",
     "trainer.restart": "true: an open console starts it again after a crash, with pauses",
 }
 
@@ -245,10 +251,7 @@ def render_new_run(
         "# The settings of this run. Written when it was made; changed by a pivot only.\n",
         "".join(_line(name, settings[name]) for name in ("preset", "rules", "seed")),
     ]
-    parts += [
-        _render(section, settings[section])
-        for section in ("model", "tokenizer", "train", "optimizer", "checkpoint", "audit")
-    ]
+    parts += [_render(section, settings[section]) for section in _SECTIONS if section != "trainer"]
     trainer: dict[str, Any] = {"command": list(command)} if command else {}
     parts.append(_render("trainer", {**trainer, "restart": settings["trainer"]["restart"]}))
     parts += [_render(f"sources.{name}", table) for name, table in named.items()]

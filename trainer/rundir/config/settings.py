@@ -225,6 +225,22 @@ TOKENS = "tokens:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DataSettings:
+    """How the sources' text becomes tokens."""
+
+    drop_duplicates: bool = False
+    """Of documents of a source with the same text only the first is trained on."""
+    held_out_tokens: int = 10_000_000
+    """Of a source at most, 1 % of it being less; from rules 4 on."""
+
+    def __post_init__(self) -> None:
+        _require_positive("data", held_out_tokens=self.held_out_tokens)
+
+
+DEFAULT_DATA = DataSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
     """Where an arm's text comes from."""
 
@@ -286,6 +302,7 @@ class Settings:
     seed: int = 1337
     model: ModelSettings
     tokenizer: TokenizerSettings = LEARNED_TOKENIZER
+    data: DataSettings = DEFAULT_DATA
     train: TrainSettings
     optimizer: OptimizerSettings
     checkpoint: CheckpointSettings = CheckpointSettings()
@@ -302,6 +319,13 @@ class Settings:
             " go on with the version that made it, or a later one",
         )
         _require(self.rules in RULES, "rules", f"{self.rules} is none of 1 to {NEWEST_RULES}")
+        _require(
+            RULES[self.rules].bounds_held_out
+            or self.data.held_out_tokens == DEFAULT_DATA.held_out_tokens,
+            "data.held_out_tokens",
+            f"a run of rules {self.rules} holds out 1 % of each source, however large; new runs"
+            f" have rules {NEWEST_RULES}",
+        )
         _require(0 <= self.seed < 2**31, "seed", f"{self.seed} is not between 0 and 2³¹ - 1")
         _require(
             self.model.vocab_size > 256 or bool(self.tokenizer.path),

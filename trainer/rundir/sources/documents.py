@@ -204,13 +204,15 @@ def contents_of(
     *,
     check: Callable[[], None] = never,
     is_checked: bool = True,
-) -> Iterator[tuple[Path, Content]]:
+) -> Iterator[tuple[int, Path, Content]]:
     """The files of a source that is no `python:` one, in their order, and what each is.
+
+    With its number among those of `look_at_files`.
 
     Of a folder, those that are text. Raises `SourceError`.
     """
     matched = find_files(source, base, check)
-    for path in matched.files:
+    for number, path in enumerate(matched.files):
         check()
         try:
             content = content_of(path, source.field, rules, refuses=is_checked or matched.is_folder)
@@ -219,7 +221,7 @@ def contents_of(
                 raise
             left_out.add_file(str(error).partition(";")[0])
             continue
-        yield path, content
+        yield number, path, content
 
 
 def _read_any(
@@ -234,7 +236,7 @@ def _read_any(
         yield from stdlib_documents(_stdlib_name(source.path), check)
         return
     files = contents_of(source, base, rules, left_out, check=check, is_checked=is_checked)
-    for path, content in files:
+    for _, path, content in files:
         yield from read_file_documents(path, content, source.field, rules, left_out)
 
 

@@ -39,6 +39,19 @@ def read_file_documents(
             yield from read_parts(file, rules.piece_characters)
 
 
+def read_located_documents(
+    path: Path, content: Content, field: str, rules: TextRules, left_out: LeftOut
+) -> Iterator[tuple[int, str]]:
+    """As `read_file_documents`, each with the number of the row (line, element) it begins at."""
+    lines = 1
+    for text in read_file_documents(path, content, field, rules, left_out):
+        if content.kind is Kind.TEXT:
+            yield lines, text
+            lines += text.count("\n")
+        else:
+            yield left_out.rows, text
+
+
 def require_documents(path: Path, field: str, rules: TextRules) -> None:
     """Raise `SourceError` where a first look tells that a file gives no text."""
     content = content_of(path, field, rules)

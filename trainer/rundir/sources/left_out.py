@@ -1,6 +1,8 @@
 """What of a source could not be read as text, counted and named."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from trainer.rundir.outcomes import SourceError
 
@@ -40,7 +42,7 @@ class LeftOut:
     named_files: list[str] = field(default_factory=list)
     """The first of them: which, and what they are."""
     rows: int = 0
-    """Lines, elements or rows that were gone through, blank ones too."""
+    """Lines, elements or rows that were gone through, blank ones too: of one file, or a piece."""
 
     def add_record(self, where: str, number: int, why: str) -> None:
         """One record without a text; raises `SourceError` where they are most of them."""
@@ -93,3 +95,8 @@ class LeftOut:
         seen = self.records + self.odd_records
         if seen >= _ENOUGH_RECORDS and 2 * self.odd_records > seen:
             self.require_few()
+
+
+def left_out_from(told: Mapping[str, Any]) -> LeftOut:
+    """From what `asdict` made of one."""
+    return LeftOut(**{**told, "odd": [Odd(**odd) for odd in told["odd"]]})

@@ -58,13 +58,34 @@ class TokenIndex:
     """0: written by a version that did not keep it. With the tokens, the text's bytes a token."""
     left_out: str = ""
     """What of the files is no text, in words."""
+    set_aside_tokens: int = 0
+    """Held out by hash, but more than a source may hold out: neither trained on nor measured."""
+    duplicates: int | None = None
+    """Documents with the text of an earlier one of the source; None: nobody counted them."""
+    drops_duplicates: bool = False
+    """Whether they are left out of the tokens, and of all other counts."""
 
     @property
     def file_names(self) -> tuple[str, str]:
         """Train and held-out file; files of another text or tokenizer have other names."""
         digits = self.fingerprint[:TEXT_DIGITS]
         key = f"{self.tokenizer[:16]}-{digits}-{self.dtype[1:]}"
+        key += "-once" if self.drops_duplicates else ""
         return f"{key}.train.bin", f"{key}.held_out.bin"
+
+    @property
+    def origins_name(self) -> str:
+        """Where each document comes from; an earlier version kept no such file."""
+        return self.file_names[0].replace(".train.", ".origins.")
+
+    @property
+    def duplicate_words(self) -> str:
+        """What became of them; empty where there are none."""
+        if not self.duplicates:
+            return ""
+        fate = "left out" if self.drops_duplicates else "trained on all the same"
+        total = self.documents + (self.duplicates if self.drops_duplicates else 0)
+        return f"{self.duplicates:,} of {total:,} documents are copies of earlier ones, {fate}"
 
     def train_rows(self, context: int) -> int:
         """Rows that batches are drawn from."""
@@ -92,6 +113,17 @@ class Drift:
     def is_same(self) -> bool:
         """Whether they hold the text that was prepared."""
         return not self.altered and not self.added
+
+
+def origins_path(folder: Path, index: TokenIndex) -> Path:
+    """The file that tells where the documents come from."""
+    return folder / index.origins_name
+
+
+def file_name(folder: Path, index: TokenIndex, number: int) -> str:
+    """Name of a source's file by its number in their order; empty where there is none."""
+    files = _read_files(_files_path(folder, index)) or ()
+    return files[number].name if number < len(files) else ""
 
 
 def rows_in(tokens: int, context: int) -> int:

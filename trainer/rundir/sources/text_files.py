@@ -78,6 +78,7 @@ def read_json_array(file: BinaryIO, field: str, name: str, left_out: LeftOut) ->
     """The text of each element's object; one without is left out."""
     with io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace") as lines:
         for number, element in enumerate(_elements(lines, name), start=1):
+            left_out.rows = number
             try:
                 text = text_in(element, field)
             except OddRecordError as odd:

@@ -15,8 +15,12 @@ class TextRules:
 
     piece_characters: int = 0
     """About how much is held out at a time; 0: whole documents."""
+    held_out_tokens: int = 0
+    """Of a source at most; 0: no such bound, and what is held out is joined to stretches."""
     trusts_names: bool = False
     """Text that was trained on is read as the first version did, which knew files by suffix."""
+    drops_duplicates: bool = False
+    """Of documents of a source with the same text only the first becomes tokens."""
     reads_arrays: bool = True
     """A JSON array of objects gives its elements' texts; else it is a text file."""
     refuses_web_archives: bool = True
@@ -37,8 +41,10 @@ def text_rules(settings: Settings) -> TextRules:
     has_pieces = rules.holds_out_pieces
     return TextRules(
         piece_characters=PIECE_CHARACTERS_PER_TOKEN * settings.model.context if has_pieces else 0,
+        held_out_tokens=settings.data.held_out_tokens if rules.bounds_held_out else 0,
         trusts_names=not has_pieces,
         reads_arrays=rules.reads_json_arrays,
+        drops_duplicates=settings.data.drop_duplicates,
         refuses_web_archives=rules.refuses_web_archives,
         separator=settings.tokenizer.separator,
         vocab_size=settings.model.vocab_size,

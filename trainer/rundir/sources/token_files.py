@@ -5,7 +5,7 @@ bytes of little-endian uint32, whatever width the file has.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,8 @@ class TokenFile:
     offset: int = 0
     index: Index | None = None
     """What tells where the documents end; else the separator does."""
+    number: int = 0
+    """Of the file among the source's."""
 
     @property
     def bytes(self) -> int:
@@ -132,13 +134,13 @@ def token_files(
     source: SourceSettings, base: Path, check: Callable[[], None] = never
 ) -> Iterator[TokenFile]:
     """Those of a source, in the order of their names; raises `SourceError`."""
-    for path in find_files(source, base, check).files:
+    for number, path in enumerate(find_files(source, base, check).files):
         check()
         if path.suffix == ".idx":
             if not path.with_suffix(".bin").exists():
                 raise SourceError(f"{shown(path)}: the .bin file beside it is missing")
             continue
-        yield open_token_file(path)
+        yield replace(open_token_file(path), number=number)
 
 
 def token_ranges(

@@ -1,0 +1,187 @@
+"""`python -m trainer.evaluating`: what `andrea-console evaluate` starts, since it loads torch.
+
+It takes no lock and gives way to a trainer. What it has to say it prints as a line of JSON each:
+how far it is, notes, an error, and last the evaluation, which is on disk by then.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from trainer.proxy.batches import require_known
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
+from trainer.rundir.checkpoints.cloning import digest_of
+from trainer.rundir.checkpoints.coverage import own_checkpoints, require_as_audited
+from trainer.rundir.config.run_toml import load_settings
+from trainer.rundir.config.settings import Settings
+from trainer.rundir.evaluations import Evaluation, add_evaluation
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.names import shown
+from trainer.rundir.outcomes import Exit, HistoryError, RunError, SettingsError
+from trainer.rundir.sources.prepared import TEXT_DIGITS, TokenIndex, read_index, token_folder
+from trainer.rundir.sources.token_arrays import held_out_tokens
+from trainer.signals import leave_interrupts_to_parent
+
+_GIVES_WAY = 19
+"""nice(2): a trainer on the same cores comes first."""
+_TELL_SECONDS = 0.5
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Evaluate, and tell; SIGTERM ends it at once, what is done by then stays."""
+    leave_interrupts_to_parent()
+    os.nice(_GIVES_WAY)
+    arguments = _parse(argv)
+    try:
+        evaluate(
+            RunDirectory(arguments.run),
+            step=arguments.step,
+            names=arguments.source,
+            device=arguments.device,
+        )
+    except BrokenPipeError:  # nobody waits for it any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.TERMINATED
+    except RunError as error:
+        _tell(error=str(error), exit=int(error.exit_code))
+    except OSError as error:
+        _tell(error=f"{error.filename or arguments.run}: {error.strerror}", exit=int(Exit.ERROR))
+    return 0
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="trainer.evaluating")
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--step", type=int)
+    parser.add_argument("--source", action="append", default=[])
+    parser.add_argument("--device", default="")
+    return parser.parse_args(argv)
+
+
+def evaluate(run: RunDirectory, *, step: int | None, names: Sequence[str], device: str) -> None:
+    """Take the loss of the step's checkpoint (`None`: the newest) on the whole held-out text.
+
+    Raises `RunError` or `OSError`; each source that is done is kept at once.
+    """
+    settings = load_settings(run.settings)
+    if settings.trainer.command:
+        raise SettingsError(f"{run.settings}: trainer.command names another trainer; ask that one")
+    checkpoint = _checkpoint(run, settings, step)
+    texts = list(_texts(run, settings, names))
+    total = sum(text.targets for text in texts)
+    if not texts:
+        raise SettingsError(f"{run.path}: no text is held out")
+    _tell(source="", done=0, total=total)
+    # torch takes seconds to load: what is refused is refused before
+    from trainer.engine.evaluation import SavedModel  # noqa: PLC0415
+    from trainer.proxy.evaluation import held_out_loss  # noqa: PLC0415
+    from trainer.proxy.tokenizer import load_tokenizer  # noqa: PLC0415
+
+    require_as_audited(run, checkpoint)
+    tokenizer = load_tokenizer(
+        run.tokenizer, vocab_size=settings.model.vocab_size, settings=settings.tokenizer
+    )
+    model = SavedModel(settings, checkpoint, device=device)
+    made = Evaluation(
+        step=checkpoint.step,
+        checkpoint=checkpoint.path.name,
+        sha256=digest_of(checkpoint.path),
+        device=str(model.placement.facts()["device"]),
+        precision=model.placement.precision,
+    )
+    for text, done in zip(texts, _done_before(texts), strict=True):
+        loss = held_out_loss(
+            model,
+            tokenizer,
+            text.tokens,
+            context=settings.model.context,
+            rows_at_once=settings.train.micro_batch,
+            text=text.index.fingerprint[:TEXT_DIGITS],
+            told=_Teller(text.name, done, total).tell,
+        )
+        if loss is not None:
+            made = add_evaluation(run, replace(made, sources={text.name: loss}))
+    _tell(evaluation=made.as_json())
+
+
+def _checkpoint(run: RunDirectory, settings: Settings, step: int | None) -> Checkpoint:
+    own = own_checkpoints(run, settings.model.n_params)
+    if step is None and own.newest is not None:
+        return own.newest
+    found = next((each for each in own.checkpoints if each.step == step), None)
+    if found is not None:
+        return found
+    if step is None:
+        raise HistoryError(f"{run.path}: there is no checkpoint yet")
+    skipped = next((s for s in own.skipped if s.path.name == checkpoint_name(step)), None)
+    why = skipped.reason if skipped else "is not there"
+    raise SettingsError(f"{run.path / checkpoint_name(step)}: {why}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Text:
+    """What is held out of a source."""
+
+    name: str
+    index: TokenIndex
+    tokens: NDArray[Any]
+
+    @property
+    def targets(self) -> int:
+        return max(0, len(self.tokens) - 1)
+
+
+def _texts(run: RunDirectory, settings: Settings, names: Sequence[str]) -> Iterator[_Text]:
+    """Those named, or all; what has none is told."""
+    for name in names:
+        if name not in settings.sources:
+            known = ", ".join(map(shown, settings.sources))
+            raise SettingsError(f"--source {shown(name)}: the run's sources are {known}")
+    for name in names or settings.sources:
+        folder = token_folder(run.tokens, name)
+        index = read_index(folder)
+        if index is None:
+            _tell(note=f"source {shown(name)}: has no tokens yet; a start prepares them")
+        elif index.held_out_tokens < 2:
+            _tell(note=f"source {shown(name)}: nothing is held out of it")
+        else:
+            tokens = held_out_tokens(folder, index)
+            require_known(name, tokens, vocab_size=settings.model.vocab_size)
+            yield _Text(name=name, index=index, tokens=tokens)
+
+
+def _done_before(texts: Sequence[_Text]) -> list[int]:
+    """Targets of all the texts before each."""
+    return list(accumulate((text.targets for text in texts), initial=0))[:-1]
+
+
+class _Teller:
+    """Tells how far the whole is, at times."""
+
+    def __init__(self, source: str, before: int, total: int) -> None:
+        self._source, self._before, self._total = source, before, total
+        self._told_at = -_TELL_SECONDS
+
+    def tell(self, done: int) -> None:
+        """`done`: targets of this source."""
+        if time.monotonic() - self._told_at >= _TELL_SECONDS:
+            self._told_at = time.monotonic()
+            _tell(source=self._source, done=self._before + done, total=self._total)
+
+
+def _tell(**what: Any) -> None:
+    # json: names of any bytes, which orjson refuses
+    print(json.dumps(what), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
