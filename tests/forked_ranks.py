@@ -178,7 +178,7 @@ def sum_by_all_reduce() -> None:
         dist.all_reduce(gradients)
         return [gradients[ranks.slices[ranks.rank]]]
 
-    Ranks.exchange = exchange  # type: ignore[method-assign]
+    Ranks.exchange = exchange  # type: ignore[method-assign, assignment]
 
 
 def spoil_the_third_step_of_rank_1() -> None:
@@ -193,11 +193,82 @@ def spoil_the_third_step_of_rank_1() -> None:
             engine.parameters.gradients[0] = float("nan")
         return losses
 
-    Engine._accumulate = spoilt  # type: ignore[method-assign]
+    Engine._accumulate = spoilt  # type: ignore[method-assign, assignment]
+
+
+def never_join() -> None:
+    """Ranks that load torch for ever."""
+    import trainer.together  # noqa: PLC0415
+
+    def hang(_: object) -> NoReturn:
+        while True:
+            time.sleep(1)
+
+    trainer.together.follow = hang
+
+
+def die_while_joining() -> None:
+    import trainer.together  # noqa: PLC0415
+
+    trainer.together.follow = lambda _: os._exit(7)
+
+
+def wait_a_moment_for_ranks() -> None:
+    from trainer.crew import leader  # noqa: PLC0415
+
+    leader.JOIN_SECONDS = 0.2
+
+
+def be_of_another_torch() -> None:
+    from trainer.crew.follower import Follower  # noqa: PLC0415
+
+    real = Follower.greet
+
+    def greet(follower: Follower, hello: Any) -> Any:
+        return real(follower, {**hello, "torch": "0.1"})
+
+    Follower.greet = greet  # type: ignore[method-assign]
+
+
+def fail_before_the_fourth_step() -> None:
+    """An error of rank 0's own, while the others wait for the next order."""
+    from trainer.proxy.feed import Feed  # noqa: PLC0415
+
+    real = Feed.pull
+
+    def pull(feed: Feed, step: int) -> Any:
+        if step == 4:
+            raise RuntimeError("no text today")
+        return real(feed, step)
+
+    Feed.pull = pull  # type: ignore[method-assign]
+
+
+def fail_in_the_third_step_of_rank_1() -> None:
+    from trainer.engine.engine import Engine  # noqa: PLC0415
+
+    real = Engine._accumulate
+
+    def failing(engine: Engine, *arguments: Any) -> Any:
+        if engine.ranks.rank == 1 and engine.step == 2:
+            raise RuntimeError("CUDA is out of luck")
+        return real(engine, *arguments)
+
+    Engine._accumulate = failing  # type: ignore[method-assign, assignment]
 
 
 _PATCHES: dict[str, Callable[[], None]] = {
-    each.__name__: each for each in (sum_by_all_reduce, spoil_the_third_step_of_rank_1)
+    each.__name__: each
+    for each in (
+        sum_by_all_reduce,
+        spoil_the_third_step_of_rank_1,
+        never_join,
+        die_while_joining,
+        wait_a_moment_for_ranks,
+        be_of_another_torch,
+        fail_before_the_fourth_step,
+        fail_in_the_third_step_of_rank_1,
+    )
 }
 
 
@@ -206,9 +277,8 @@ def _serve() -> None:
 
     import trainer.session  # noqa: PLC0415
     import trainer.together  # noqa: PLC0415, F401
-    from trainer.crew import starting  # noqa: PLC0415
 
-    starting.subprocess.Popen = _ForkedPopen  # type: ignore[misc, assignment]
+    subprocess.Popen = _ForkedPopen  # type: ignore[misc, assignment]
     codes: dict[int, int] = {}
     for line in sys.stdin.buffer:
         request = orjson.loads(line)

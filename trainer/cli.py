@@ -138,7 +138,7 @@ def _follow(signals: Signals) -> Exit:
     signals.ignore()
     from trainer.together import follow  # noqa: PLC0415
 
-    return follow(where_am_i(os.environ), signals)
+    return follow(where_am_i(os.environ))
 
 
 def _prepare_share(run: RunDirectory, part: str, signals: Signals) -> Exit:

@@ -15,7 +15,7 @@ import torch
 
 from trainer.crew.follower import Follower, reach
 from trainer.crew.leader import JOIN_SECONDS, Leader
-from trainer.crew.starting import start_ranks
+from trainer.crew.starting import die_with_parent, start_ranks
 from trainer.crew.where import Where
 from trainer.engine.device import require_devices
 from trainer.engine.engine import Engine
@@ -89,9 +89,10 @@ def _give_up(reporter: Reporter, error: RankError) -> None:
     os._exit(Exit.ERROR)
 
 
-def follow(where: Where, signals: Signals) -> Exit:
-    """A rank that does as rank 0 orders; its signals are rank 0's to hear."""
-    signals.ignore()
+def follow(where: Where) -> Exit:
+    """A rank that does as rank 0 orders."""
+    if where.is_child:
+        die_with_parent()
     try:
         follower = Follower(reach(where, partial(_address, where)), where)
         told = follower.greet(

@@ -92,7 +92,7 @@ def test_a_sum_of_shares_takes_one_more_gradient_at_most() -> None:
 @pytest.mark.parametrize(("setting", "value"), [("shares", 3), ("shares", -1), ("ranks", -1)])
 def test_what_cannot_be_shared_is_refused_by_its_name(setting: str, value: int) -> None:
     with pytest.raises(SettingsError, match=f"train.{setting}"):
-        replace(SETTINGS, train=replace(SETTINGS.train, **{setting: value}))
+        parse_settings(f"[train]\n{setting} = {value}\n")
 
 
 def test_ranks_that_do_not_divide_the_shares_are_refused_with_those_that_do() -> None:

@@ -56,6 +56,7 @@ class Leader:
         self._members: dict[int, _Member] = {}
         self._children: dict[int, Child] = {}
         self._lost: RankError | None = None
+        self._is_watching = False
         self._is_over = threading.Event()
         self._is_noticed = threading.Event()
 
@@ -90,6 +91,7 @@ class Leader:
         """Tell everybody what to train; from here on they are watched."""
         for member in self._members.values():
             member.wire.send(told)
+        self._is_watching = True
         threading.Thread(target=self._watch, name="ranks", daemon=True).start()
 
     def tell(self, order: str) -> None:
@@ -129,8 +131,9 @@ class Leader:
                 member.wire.send({"order": "end"})
             except OSError:
                 continue
+        can_hear = self._is_watching and self._lost is None and not self.is_needed()
         for child in self._children.values():
-            child.end(0.0 if self._lost or self.is_needed() else _GRACE_SECONDS)
+            child.end(_GRACE_SECONDS if can_hear else 0.0)
         for member in self._members.values():
             member.wire.close()
         self._listening.close()

@@ -1,5 +1,6 @@
 """Rank 0 starts the other ranks of its machine; the only module of the trainer that starts any."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import trainer
 from trainer.crew.where import LEADER_VARIABLE
 
+_PR_SET_PDEATHSIG = 1
 _HELD_BACK = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1}
 
 
@@ -69,6 +71,11 @@ def start_ranks(run: Path, size: int, port: int) -> dict[int, Child]:
             )
             for rank in range(1, size)
         }
+
+
+def die_with_parent() -> None:
+    """Of a rank that rank 0 has started: a process that is stopped hears of no end otherwise."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 @contextmanager

@@ -202,9 +202,9 @@ def slices_of(n_params: int, size: int) -> list[slice]:
 
 def meeting_at(host: str, port: int, seconds: float, *, leads: bool) -> Any:
     """torch's store by which the ranks find each other; who leads listens at a free port for 0."""
-    import torch.distributed as dist  # noqa: PLC0415
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]  # noqa: PLC0415
 
-    return dist.TCPStore(
+    return TCPStore(
         host, port, is_master=leads, wait_for_workers=False, timeout=timedelta(seconds=seconds)
     )
 
@@ -212,7 +212,7 @@ def meeting_at(host: str, port: int, seconds: float, *, leads: bool) -> Any:
 def join(rank: int, size: int, crew: Crew, store: Any, seconds: float) -> Ranks:
     """Connect this process to the others, all of which are there; raises `RankError`.
 
-    A copy that takes over `seconds` fails.
+    A copy fails after half as long again as the crew waits for a sign of life: that tells who.
     """
     import torch.distributed as dist  # noqa: PLC0415
 
@@ -222,7 +222,7 @@ def join(rank: int, size: int, crew: Crew, store: Any, seconds: float) -> Ranks:
             store=store,
             rank=rank,
             world_size=size,
-            timeout=timedelta(seconds=seconds),
+            timeout=timedelta(seconds=1.5 * seconds),
         )
     except RuntimeError as error:
         raise crew.blame(error) from error
