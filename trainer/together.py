@@ -66,6 +66,7 @@ def _joined(
 ) -> Ranks:
     seconds = settings.train.rank_timeout_seconds
     store = meeting_at(where.host or "127.0.0.1", 0, seconds, leads=True)
+    leader.give_up = partial(_give_up, reporter)
     leader.welcome(
         {
             "settings": orjson.loads(orjson.dumps(settings)),
@@ -76,7 +77,6 @@ def _joined(
     ranks = join(0, size, leader, store, seconds)
     ranks.local = where.local
     leader.is_needed = lambda: ranks.is_in_step
-    leader.give_up = partial(_give_up, reporter)
     return ranks
 
 

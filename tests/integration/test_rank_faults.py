@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.rank_kills import processes_of
 from tests.forked_ranks import Forked, Zygote, make_ranks_run, set_in, zygote
 from tests.tiny import strict_json
 from tests.waiting import wait_for
@@ -27,20 +28,6 @@ def ranks() -> Iterator[Zygote]:
 
 def state_of(run: RunDirectory) -> State:
     return read_state(run.state) or State()
-
-
-def processes_of(process: Forked) -> list[int]:
-    """Pids of all ranks that live: they are in one session. Zombies have ended."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == process.pid and fields[0] != "Z":
-                found.append(int(folder.name))
-    return sorted(found)
 
 
 def has_records(run: RunDirectory) -> bool:
@@ -120,24 +107,6 @@ def test_the_others_end_where_rank_0_hangs_and_it_says_so_when_it_goes_on(
     assert process.wait() == Exit.ERROR
     assert state_of(run).reason.startswith("rank 1 ")
     assert "nothing heard of rank 0 for 2 s" in run.log.read_text()
-
-
-def test_ranks_that_are_all_stopped_for_longer_than_the_timeout_go_on(
-    ranks: Zygote, tmp_path: Path
-) -> None:
-    run = make_ranks_run(tmp_path / "run", ranks=2, total_steps=FOR_EVER, every=FOR_EVER)
-    set_in(run, rank_timeout_seconds=3)
-    process = training(ranks, run)
-    pids = processes_of(process)
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    time.sleep(4)  # what a job scheduler does to a job that it suspends
-    before = run.loss.stat().st_size
-    for pid in pids:
-        os.kill(pid, signal.SIGCONT)
-    wait_for(lambda: run.loss.stat().st_size > before, "further steps")
-    os.kill(process.pid, signal.SIGTERM)
-    assert process.wait() == Exit.TERMINATED
 
 
 def test_signals_to_all_ranks_are_heard_by_rank_0_alone(ranks: Zygote, tmp_path: Path) -> None:

@@ -18,10 +18,13 @@ JOIN_SECONDS = 600.0
 """From rank 0's start: torch takes a minute to load where a hundred ranks read it at once."""
 
 _POLL_SECONDS = 0.05
+_HELLO_SECONDS = 5.0
 _BLAME_SECONDS = 2.0
 """A copy fails a moment before it is known who is gone."""
-_GRACE_SECONDS = 5.0
-"""Then a training that hangs in a copy of the device's own is ended."""
+_GRACE_SECONDS = 2.0
+"""Then a training is ended that hangs in a copy of the device's own, or while it connects."""
+_LEAVE_SECONDS = 10.0
+"""For ranks that are sent home: a device takes its time."""
 
 
 @dataclass(slots=True)
@@ -46,7 +49,7 @@ class Leader:
         """Listen; nobody is there yet. `seconds`: a rank that is silent for so long is lost."""
         self.size = size
         self.me = RankState(host=socket.gethostname())
-        self.is_needed: Callable[[], bool] = lambda: False
+        self.is_needed: Callable[[], bool] = lambda: True
         """Whether the training waits for others now, and can't see by itself that one is lost."""
         self.give_up: Callable[[RankError], None] = lambda error: None
         """Ends the process; called where a training that waits in vain doesn't end by itself."""
@@ -133,14 +136,14 @@ class Leader:
                 continue
         can_hear = self._is_watching and self._lost is None and not self.is_needed()
         for child in self._children.values():
-            child.end(_GRACE_SECONDS if can_hear else 0.0)
+            child.end(_LEAVE_SECONDS if can_hear else 0.0)
         for member in self._members.values():
             member.wire.close()
         self._listening.close()
 
     def _take_in(self, connection: socket.socket, torch_version: str) -> None:
         """A connection that doesn't say which rank it is, is none of ours."""
-        connection.settimeout(_GRACE_SECONDS)
+        connection.settimeout(_HELLO_SECONDS)
         wire = Wire(connection)
         try:
             hello = wire.receive()[0]
@@ -149,6 +152,7 @@ class Leader:
         except (OSError, EOFError, LookupError, TypeError, ValueError):
             wire.close()
             return
+        connection.settimeout(None)
         if not 0 < rank < self.size or hello.get("size") != self.size or rank in self._members:
             wire.close()
             return
