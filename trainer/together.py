@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from trainer.crew.follower import Follower, reach
 from trainer.crew.leader import JOIN_SECONDS, Leader
 from trainer.crew.starting import die_with_parent, start_ranks
 from trainer.crew.where import Where
-from trainer.engine.device import require_devices
+from trainer.engine.device import place, require_devices
 from trainer.engine.engine import Engine
 from trainer.engine.ranks import Ranks, join, meeting_at
 from trainer.persistence.output import print_line
@@ -76,6 +77,8 @@ def _joined(
     )
     ranks = join(0, size, leader, store, seconds)
     ranks.local = where.local
+    device = place(settings.train, where.local).name
+    leader.me = replace(leader.me, device=device)
     leader.is_needed = lambda: ranks.is_in_step
     return ranks
 

@@ -10,7 +10,7 @@ _NOTABLE_MS = 10.0
 
 def slowest(ranks: Sequence[RankState]) -> RankState | None:
     """The rank that the others wait for: it waits least itself; None where nobody stands out."""
-    in_order = sorted(ranks, key=lambda rank: rank.waited_ms)
+    in_order = sorted((rank for rank in ranks if not rank.lost), key=lambda rank: rank.waited_ms)
     if len(in_order) < 2 or in_order[1].waited_ms - in_order[0].waited_ms < _NOTABLE_MS:
         return None
     return in_order[0]

@@ -1,5 +1,6 @@
 """Rank 0's side: start the other ranks or wait for them, tell them what to do, miss them."""
 
+import os
 import selectors
 import socket
 import threading
@@ -48,7 +49,7 @@ class Leader:
     ) -> None:
         """Listen; nobody is there yet. `seconds`: a rank that is silent for so long is lost."""
         self.size = size
-        self.me = RankState(host=socket.gethostname())
+        self.me = RankState(host=socket.gethostname(), pid=os.getpid())
         self.is_needed: Callable[[], bool] = lambda: True
         """Whether the training waits for others now, and can't see by itself that one is lost."""
         self.give_up: Callable[[RankError], None] = lambda error: None

@@ -21,7 +21,7 @@ from tests.console.judged_run import BEGAN, FALLS_FROM, write_healthy, write_ill
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.preparing import Preparing
 from trainer.rundir.sources.prepared import TokenIndex
-from trainer.rundir.state import ENDED, Replay, State
+from trainer.rundir.state import ENDED, RankState, Replay, State
 
 TRAINING = Status(word="training")
 VIEW = RunView(

@@ -29,7 +29,7 @@ def test_each_rank_has_a_line_where_there_is_room() -> None:
 def test_the_slowest_and_the_lost_are_shown_first() -> None:
     gone = RankState(rank=7, host="gpu-1", lost="killed by SIGKILL", lost_since=1.0)
     lines = texts((*WITH_SLOW[:7], gone), 2)
-    assert "rank 5  ▲ the others wait for it" in lines[0]
+    assert "rank 5   ▲ the others wait for it" in lines[0]
     assert "rank 7  ✖ killed by SIGKILL" in lines[1]
     assert "and 6 ranks more" in lines[1] or "and 6 more" in lines[1]
 
