@@ -1,7 +1,9 @@
 """One of several ranks dies, hangs or is signalled: all end, the state tells, the next resumes."""
 
+import functools
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,3 +182,34 @@ def test_ranks_of_another_torch_are_refused(ranks: Zygote, tmp_path: Path) -> No
     assert ranks.train(run, patch="be_of_another_torch") == Exit.USAGE
     assert "train.ranks: rank 1 on " in state_of(run).reason
     assert "has torch 0.1, rank 0 has" in state_of(run).reason
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "srun"])
+def test_ranks_that_something_else_has_started_meet_by_their_environment(
+    launcher: str, ranks: Zygote, tmp_path: Path
+) -> None:
+    run = make_ranks_run(tmp_path / "run", total_steps=5)
+    processes = [
+        ranks.start(run, environment=environment_of(launcher, rank, free_port()))
+        for rank in range(2)
+    ]
+    assert [process.wait() for process in processes] == [Exit.FINISHED] * 2, run.log.read_text()
+    assert [each.rank for each in state_of(run).ranks] == [0, 1]
+    alone = make_ranks_run(tmp_path / "alone", total_steps=5)
+    assert ranks.train(alone) == Exit.FINISHED
+    name = "step_000005.bin"
+    assert (alone.path / name).read_bytes() == (run.path / name).read_bytes()
+
+
+@functools.cache
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def environment_of(launcher: str, rank: int, port: int) -> dict[str, str]:
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    if launcher == "torchrun":
+        return {**meeting, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
+    step = {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank), "SLURM_STEP_NUM_TASKS": "2"}
+    return {**meeting, **step}
