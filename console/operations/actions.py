@@ -146,6 +146,11 @@ ACTIONS: tuple[Action, ...] = (
         verb_help="take a checkpoint's loss on the whole held-out text, source by source, beside"
         " the training; what is found is kept",
     ),
+    Action(
+        "run.text",
+        verb="text",
+        verb_help="tell what a step was fed: each row's file, line and text, and what it cost",
+    ),
     *_at(
         Place.EVERYWHERE,
         Action(

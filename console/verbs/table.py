@@ -10,6 +10,7 @@ from console.verbs.prepare import PREPARE
 from console.verbs.service import SERVICE
 from console.verbs.status import STATUS
 from console.verbs.stop import STOP
+from console.verbs.text import TEXT
 from console.verbs.thin import THIN
 from console.verbs.verb import Verb
 from console.verbs.verify import VERIFY
@@ -29,5 +30,6 @@ VERBS: dict[str, Verb] = {
         FORK,
         COMPARE,
         EVALUATE,
+        TEXT,
     )
 }
