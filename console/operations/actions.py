@@ -151,6 +151,12 @@ ACTIONS: tuple[Action, ...] = (
         verb="text",
         verb_help="tell what a step was fed: each row's file, line and text, and what it cost",
     ),
+    Action(
+        "run.seen",
+        verb="seen",
+        verb_help="tell which steps a document was in, found by its words or its file, and when it"
+        " comes next; exit 1 where there is none",
+    ),
     *_at(
         Place.EVERYWHERE,
         Action(

@@ -8,6 +8,7 @@ from console.verbs.verb import Verb, print_json
 from trainer.rundir.batch import Batch, BatchRow, RowDocument
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, quoted, shown
+from trainer.rundir.seen import SeenDocument
 
 _HEAD_CHARACTERS = 160
 """Of each row's text, where its rows weren't named."""
@@ -75,7 +76,7 @@ def _whole(document: RowDocument) -> list[str]:
     return [f"  {place_of(document)}", *(f"    {line}" for line in document.text.splitlines())]
 
 
-def place_of(document: RowDocument) -> str:
+def place_of(document: RowDocument | SeenDocument) -> str:
     """`web/part-3.jsonl:1,204`, where it is kept."""
     if document.file:
         return f"{shown(document.file)}:{document.row:,}"
