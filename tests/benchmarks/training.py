@@ -64,7 +64,7 @@ def training(options: Namespace) -> None:
 def shares(options: Namespace) -> None:
     """16 micro-batches added up in 8 shares, against one after the other: on one rank."""
     rows = []
-    for preset, n_rows in (("demo", 4),):
+    for preset, n_rows in (("demo", 2),):
         settings = preset_settings(preset, rows=n_rows)
         batch_tokens = 16 * settings.train.batch_tokens
         plain = replace(settings, train=replace(settings.train, batch_tokens=batch_tokens))

@@ -10,7 +10,7 @@ from tests.forked_ranks import Zygote, make_ranks_run, set_in, zygote
 from tests.tiny import strict_json, timeless
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
-from trainer.rundir.state import read_state
+from trainer.rundir.state import State, read_state
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +102,13 @@ def test_a_gradient_that_is_no_number_on_one_rank_ends_all_without_an_update(
     assert state is not None
     assert "step 3" in state.reason
     assert state.step == 2
+
+
+def test_a_run_of_two_ranks_is_proven_by_one(ranks: Zygote, tmp_path: Path) -> None:
+    run = make_ranks_run(tmp_path / "run", ranks=2)
+    assert ranks.train(run, "--until", "8") == Exit.FINISHED, run.log.read_text()
+    (run.path / "step_000008.bin").unlink()
+    assert ranks.train(run, "--until", "8", "--ranks", "1") == Exit.FINISHED, run.log.read_text()
+    replay = (read_state(run.state) or State()).replay
+    assert replay is not None
+    assert (replay.proven, replay.differing) == (8, 0)
