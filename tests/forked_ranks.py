@@ -204,13 +204,13 @@ def never_join() -> None:
         while True:
             time.sleep(1)
 
-    trainer.together.follow = hang
+    trainer.together.follow = hang  # type: ignore[assignment]
 
 
 def die_while_joining() -> None:
     import trainer.together  # noqa: PLC0415
 
-    trainer.together.follow = lambda _: os._exit(7)
+    trainer.together.follow = lambda _: os._exit(7)  # type: ignore[assignment]
 
 
 def wait_a_moment_for_ranks() -> None:
@@ -227,7 +227,7 @@ def be_of_another_torch() -> None:
     def greet(follower: Follower, hello: Any) -> Any:
         return real(follower, {**hello, "torch": "0.1"})
 
-    Follower.greet = greet  # type: ignore[method-assign]
+    Follower.greet = greet  # type: ignore[method-assign, assignment]
 
 
 def fail_before_the_fourth_step() -> None:
@@ -241,7 +241,7 @@ def fail_before_the_fourth_step() -> None:
             raise RuntimeError("no text today")
         return real(feed, step)
 
-    Feed.pull = pull  # type: ignore[method-assign]
+    Feed.pull = pull  # type: ignore[method-assign, assignment]
 
 
 def fail_in_the_third_step_of_rank_1() -> None:
