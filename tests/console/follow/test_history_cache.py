@@ -193,6 +193,7 @@ def test_the_children_of_a_second_opening_read_only_what_is_new(
     assert n_children == [2, 1]
     assert n_new[0] > 100_000
     assert n_new[1] == 0
+    assert read is not None
     assert_read_on_as_in_a_row(read, path)
 
 
