@@ -15,6 +15,7 @@ from console.follow.watch import wakes
 from console.operations.checkpoint_requests import Seen
 from console.operations.operations import Operations
 from console.operations.restarts import Restarter
+from console.process.allocator import give_back_freed
 from console.process.presence import Liveness, Presence, presence_of
 from console.process.signals import Ask, takes
 from console.view.audits import AuditBook
@@ -88,6 +89,8 @@ class Follower:
         self._is_look_due = True
         self._is_history_shown = False
         """Whether a view was made of the whole of it."""
+        self._is_settled = False
+        """Whether a look has known all."""
         self._pace = UNKNOWN_PACE
         self._audits = AuditBook(run)
         self._checkpoints = CheckpointBook(run)
@@ -156,6 +159,9 @@ class Follower:
         peak = memory.peak_bytes or None if memory is not None else None
         self._tenant = Tenant(presence=presence, told_peak_bytes=peak, room=view.room)
         self._is_look_due = not (self._is_complete and view.is_judged) or self._events.has_more
+        if not (self._is_look_due or self._is_settled):
+            self._is_settled = True
+            give_back_freed()  # of reading 2,000 audits and a long history: 6 MB of 100
         return self._last
 
     def look_at_machine(self) -> Machine:
