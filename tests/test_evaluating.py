@@ -19,7 +19,6 @@ from tests.tiny import ask_stop, make_tiny_run, strict_json, timeless, train_her
 from trainer.engine.engine import Engine
 from trainer.evaluating import evaluate as evaluate_here
 from trainer.proxy.batches import count_rows, take_rows
-from trainer.proxy.tokens import held_out_tokens
 from trainer.rundir.checkpoints.coverage import own_checkpoints
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.evaluations import Evaluation, read_evaluation
@@ -27,6 +26,7 @@ from trainer.rundir.layout import RunDirectory
 from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import Exit, RunError, SettingsError
 from trainer.rundir.sources.prepared import read_index, token_folder
+from trainer.rundir.sources.token_arrays import held_out_tokens
 
 CONTEXT = 16
 

@@ -17,11 +17,11 @@ from tests.tiny import Crashed, ask_stop, crash, make_tiny_run, strict_json, tim
 from trainer.proxy import batches
 from trainer.proxy.held_out import MOST_HELD_OUT_SHARE
 from trainer.proxy.tokenizer import load_tokenizer
-from trainer.proxy.tokens import TokenArray
 from trainer.rundir.config.rules import NEWEST_RULES, RULES
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
 from trainer.rundir.records.record_file import canonical
+from trainer.rundir.sources.token_arrays import TokenArray
 from trainer.rundir.state import State, read_state
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -1,14 +1,12 @@
 """Taking a checkpoint's loss on the whole held-out text: by a process of its own, with torch."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from console.process.launch import lines_of_module
+from console.process.answers import answers_of
 from trainer.rundir.evaluations import Evaluation, evaluation_of
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit, RunError
 
 _MODULE = "trainer.evaluating"
 
@@ -39,12 +37,7 @@ def evaluate(
     arguments += [] if step is None else [f"--step={step}"]
     arguments += [f"--source={name}" for name in sources]
     arguments += [f"--device={device}"] if device else []
-    for line in lines_of_module(_MODULE, arguments):
-        told = json.loads(line)
-        if "error" in told:
-            error = RunError(told["error"])
-            error.exit_code = Exit(told["exit"])
-            raise error
+    for told in answers_of(_MODULE, arguments):
         if "note" in told:
             yield told["note"]
         elif (made := evaluation_of(told.get("evaluation"))) is not None:

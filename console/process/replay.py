@@ -97,7 +97,7 @@ def _whole(value: object) -> int:
 def _prepare(
     run: RunDirectory, again: RunDirectory, span: Span, history: dict[int, Record]
 ) -> None:
-    write_atomic(again.settings, read_file(_settings_of_phase(run, span.phase)), durable=False)
+    write_atomic(again.settings, read_file(run.settings_of_phase(span.phase)), durable=False)
     tokenizer = read_file(run.tokenizer, at_most=TOKENIZER_BYTES)
     write_atomic(again.tokenizer, tokenizer, durable=False)
     for path in run.tokens.rglob("*.*"):
@@ -110,12 +110,6 @@ def _prepare(
         _link(span.base.path, again.path / span.base.path.name)
     past = [encode_record(history[step]) for step in range(1, span.base_step + 1)]
     again.loss.write_bytes(b"[\n" + b",\n".join(past) + b"\n]\n" if past else b"[\n]\n")
-
-
-def _settings_of_phase(run: RunDirectory, phase: int) -> Path:
-    """`run.toml` as it was in that phase."""
-    archived = dict(run.archived_phases())
-    return archived[phase] / run.settings.name if phase in archived else run.settings
 
 
 def _link(source: Path, target: Path) -> None:

@@ -7,9 +7,11 @@ from console.verbs.fork import FORK
 from console.verbs.pin import PIN
 from console.verbs.pivot import PIVOT
 from console.verbs.prepare import PREPARE
+from console.verbs.seen import SEEN
 from console.verbs.service import SERVICE
 from console.verbs.status import STATUS
 from console.verbs.stop import STOP
+from console.verbs.text import TEXT
 from console.verbs.thin import THIN
 from console.verbs.verb import Verb
 from console.verbs.verify import VERIFY
@@ -29,5 +31,7 @@ VERBS: dict[str, Verb] = {
         FORK,
         COMPARE,
         EVALUATE,
+        TEXT,
+        SEEN,
     )
 }

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from trainer.proxy.audit import Audit, audit, held_out_rows
 from trainer.proxy.score import score_text
 from trainer.proxy.tokenizer import LEARNED_SEPARATOR, TextTokenizer
-from trainer.proxy.tokens import TokenArray
 from trainer.rundir.config.settings import AuditSettings
+from trainer.rundir.sources.token_arrays import TokenArray
 
 CONTEXT = 4
 HELD_OUT: TokenArray = np.arange(401, dtype=np.uint16)  # 100 rows

@@ -59,6 +59,20 @@ class SavedModel:
         with _card_room():
             return evaluate_rows(self.model, self.placement, rows, micro_batch=self._micro_batch)
 
+    @torch.inference_mode()
+    def batch_loss(self, rows: NDArray[np.int64]) -> float:
+        """What a step on this batch (rows, context + 1) would record, bit for bit.
+
+        Raises `RunError` where the card is too full.
+        """
+        n_micro_steps = len(rows) // self._micro_batch
+        total = torch.zeros((), device=self.placement.device)
+        with _card_room(), self.placement.passes():
+            for micro in torch.from_numpy(rows).to(self.placement.device).chunk(n_micro_steps):
+                inputs, targets = micro[:, :-1].contiguous(), micro[:, 1:].contiguous()
+                total += self.model.loss(inputs, targets) / n_micro_steps
+        return float(total.item())
+
 
 def _leave_room(device: torch.device) -> None:
     """Take no more than half of what is free on the card."""

@@ -14,8 +14,8 @@ from trainer.proxy.batches import count_rows, take_rows
 from trainer.proxy.randomness import derive_seed
 from trainer.proxy.score import Coherence, score_text
 from trainer.proxy.tokenizer import TextTokenizer
-from trainer.proxy.tokens import TokenArray
 from trainer.rundir.config.settings import AuditSettings
+from trainer.rundir.sources.token_arrays import TokenArray
 
 TEMPERATURE = 0.8
 """Of the sample: a little under the model's own probabilities, as is usual for reading."""

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from trainer.proxy.permutation import Permutation
 from trainer.proxy.randomness import derive_seed
-from trainer.proxy.tokens import TokenArray
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError, TokensError
 from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.sources.prepared import rows_in
+from trainer.rundir.sources.token_arrays import TokenArray
 
 _MANY_ROWS = 1 << 20
 """From here on an array of them would take 8 MB a pass, and its making a tenth of a second."""
@@ -100,6 +100,17 @@ def next_rows(
         chosen[done : done + len(piece)] = piece
         done += len(piece)
     return chosen
+
+
+def places_of(
+    rows: NDArray[np.int64], n_rows: int, *, seed: int, arm: str, pass_number: int, by_number: bool
+) -> NDArray[np.int64]:
+    """Where in a pass over a source of `n_rows` each of these rows is given: shape (rows,)."""
+    if by_number and n_rows >= _MANY_ROWS:
+        return Permutation(n_rows, "order", seed, arm, pass_number).inverse(rows)
+    places = np.empty(n_rows, np.int64)
+    places[_pass_order(seed, arm, pass_number, n_rows)] = np.arange(n_rows)
+    return places[rows]
 
 
 def rows_given(records: Iterable[LossRecord], *, context: int) -> Counter[str]:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from trainer.proxy.batches import count_rows, take_rows
 from trainer.proxy.tokenizer import TextTokenizer
-from trainer.proxy.tokens import TokenArray
 from trainer.rundir.evaluations import HeldOutLoss
 from trainer.rundir.outcomes import RunError
+from trainer.rundir.sources.token_arrays import TokenArray
 
 _DECODED_TOKENS = 1 << 16
 """At a time, at least; up to the next end of a document."""

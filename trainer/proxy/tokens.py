@@ -1,31 +1,23 @@
 """A source's tokens: encoded once, kept under `tokens/`, read through a memory map."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from trainer.proxy.preparation.prepare import Preparation
 from trainer.proxy.progress import Progress
 from trainer.proxy.tokenizer import TextTokenizer
 from trainer.rundir.config.settings import SourceSettings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.reading import reading
 from trainer.rundir.sources.documents import naming
 from trainer.rundir.sources.prepared import (
     COMPARED_BYTES,
     Drift,
-    TokenIndex,
     drift_of,
     read_index,
     token_folder,
     write_index,
 )
 from trainer.rundir.sources.text_rules import WHOLE_DOCUMENTS, TextRules
-
-TokenArray: TypeAlias = NDArray[np.uint16] | NDArray[np.uint32]
+from trainer.rundir.sources.token_arrays import TokenArray, held_out_tokens, train_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,10 +117,9 @@ def tokenize_source(
             write_index(folder, index, files)
         elif drift.is_same and drift.is_known and drift.files and drift.files.stamp != index.stamp:
             write_index(folder, index, drift.files)
-    train, _ = index.file_names
     return TokenizedSource(
         name=name,
-        train=_map(folder / train, dtype, index.train_tokens),
+        train=train_tokens(folder, index),
         held_out=held_out_tokens(folder, index),
         documents=index.documents,
         held_out_documents=index.held_out_documents,
@@ -140,11 +131,6 @@ def tokenize_source(
         replaced=replaced,
         duplicates=duplicates,
     )
-
-
-def held_out_tokens(folder: Path, index: TokenIndex) -> TokenArray:
-    """What is held out of the source whose tokens are in the folder."""
-    return _map(folder / index.file_names[1], index.dtype, index.held_out_tokens)
 
 
 def preparation_of(
@@ -173,10 +159,3 @@ def preparation_of(
 
 def _dtype(vocab_size: int) -> str:
     return "<u2" if vocab_size <= 65_536 else "<u4"
-
-
-def _map(path: Path, dtype: str, tokens: int) -> TokenArray:
-    if not tokens:  # an empty file can't be mapped
-        return np.empty(0, dtype)
-    with reading(path) as file:
-        return np.memmap(file, dtype=dtype, mode="r", shape=(tokens,))

@@ -56,13 +56,17 @@ class Environment:
     """A digest of each section of the settings that alter a run."""
 
 
-def recorded_environment(run: RunDirectory, before: State | None) -> Environment:
-    """What is known of the phase under way: by its newest audit, else by the state `before`.
+def recorded_environment(
+    run: RunDirectory, before: State | None, phase: int | None = None
+) -> Environment:
+    """What is known of a phase: by its newest audit, else by the state `before`.
+
+    `phase`: `None` is the one under way.
 
     The tokenizer is that of all phases, and known by the tokens that were made with it, too. Of a
     fork, the settings of its own audits only: it may have begun with others than its parent's.
     """
-    phase, forked_at = run.current_phase(), _forked_at(run)
+    phase, forked_at = phase or run.current_phase(), _forked_at(run)
     audits = [(audit, _told(audit)) for audit in _newest_first(run)]
     here = [(audit, told) for audit, told in audits if audit.get("phase") == phase]
     own = [told for audit, told in here if _step(audit) > forked_at]

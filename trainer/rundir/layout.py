@@ -93,3 +93,14 @@ class RunDirectory:
         """1 for a new run; one more for each phase that was archived."""
         phases = self.archived_phases()
         return phases[-1][0] + 1 if phases else 1
+
+    def settings_of_phase(self, phase: int) -> Path:
+        """`run.toml` as it was in that phase."""
+        return self._of_phase(phase) / self.settings.name
+
+    def state_of_phase(self, phase: int) -> Path:
+        """`.state.json` as that phase left it."""
+        return self._of_phase(phase) / self.state.name
+
+    def _of_phase(self, phase: int) -> Path:
+        return dict(self.archived_phases()).get(phase, self.path)

@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +61,7 @@ def run_limited(
     it gets a SIGTERM, as from an operator.
     """
     began = time.monotonic()
+    others = _children()  # of whoever calls: a live trainer, the processes of a test's library
     pid = os.fork()
     if not pid:
         _become_child(action, folder, heeds_permissions=heeds_permissions)
@@ -69,7 +70,7 @@ def run_limited(
         _kill_telling_where(pid)
     _, status, usage = os.wait4(pid, 0)
     seconds = time.monotonic() - began
-    is_stuck = end_orphans(limit_seconds)
+    is_stuck = end_orphans(limit_seconds, but=others)
     return Ended(
         code=os.waitstatus_to_exitcode(status) if ends else None,
         seconds=seconds,
@@ -172,12 +173,12 @@ def _kill_telling_where(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def end_orphans(limit_seconds: float) -> bool:
-    """Ask all that is left to end, then kill it; whether something had to be killed."""
+def end_orphans(limit_seconds: float, but: Collection[int] = ()) -> bool:
+    """Ask all that is left, `but` these, to end, then kill it; whether some had to be killed."""
     deadline = time.monotonic() + limit_seconds
     is_stuck = False
     asked: set[int] = set()
-    while (left := _children()) and not is_stuck:
+    while (left := _children(but)) and not is_stuck:
         for pid in left:
             if pid not in asked:
                 os.kill(pid, signal.SIGTERM)
@@ -185,16 +186,17 @@ def end_orphans(limit_seconds: float) -> bool:
         _reap(left)
         is_stuck = time.monotonic() > deadline
         time.sleep(0.005)
-    while left := _children():
+    while left := _children(but):
         for pid in left:
             _kill_telling_where(pid)
         _reap(left)
     return is_stuck
 
 
-def _children() -> list[int]:
+def _children(but: Collection[int] = ()) -> list[int]:
     me = threading.get_native_id()
-    return [int(pid) for pid in Path(f"/proc/self/task/{me}/children").read_text().split()]
+    pids = map(int, Path(f"/proc/self/task/{me}/children").read_text().split())
+    return [pid for pid in pids if pid not in but]
 
 
 def _reap(pids: list[int]) -> None:
