@@ -5,17 +5,17 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
+from watchfiles._rust_notify import WatchfilesRustInternalError
 
 from console.follow import watch as watching
-from console.follow.inotify import Notices
 from console.follow.watch import Wake, wakes
 from tests.tiny import ROOT
 from trainer.rundir.atomic import write_atomic
 
+Raw = AsyncGenerator[set[tuple[int, str]], None]
 NEVER = 1000.0
 """A tick that no test lives to see: what wakes is a change."""
 
@@ -40,15 +40,13 @@ async def watched(tmp_path: Path) -> AsyncGenerator[asyncio.Queue[Wake], None]:
         await task
 
 
-async def test_a_directory_whose_name_is_no_utf_8_is_watched(tmp_path: Path) -> None:
+async def test_a_directory_whose_name_is_no_utf_8_is_looked_at_by_the_tick(tmp_path: Path) -> None:
     directory = tmp_path / os.fsdecode(b"run-\xff")
     directory.mkdir()
-    changes = wakes(directory, tick_seconds=NEVER)
-    waiting = asyncio.ensure_future(anext(changes))
-    while not waiting.done():
-        (directory / os.fsdecode(b"name-\xff")).touch()
-        await asyncio.sleep(0.01)
-    assert waiting.result() == Wake()
+    changes = wakes(directory, tick_seconds=0.01)
+    wake = await anext(changes)
+    assert wake.is_tick
+    assert "no UTF-8" in wake.note
     await changes.aclose()
 
 
@@ -68,23 +66,20 @@ async def test_an_append_is_noticed(watched: asyncio.Queue[Wake], tmp_path: Path
             assert await watched.get() == Wake()
 
 
-async def test_what_changes_is_told_once_by_name_and_folders_are_not_watched(
-    tmp_path: Path,
+async def test_folders_of_the_run_are_not_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, file = tmp_path / "folder", tmp_path / "file"
-    folder.mkdir()
-    with closing(Notices(tmp_path)) as notices:
-        assert not await notices.wait(0.0)
-        for _ in range(50):
-            file.write_bytes(b"x")
-        (folder / "inside").touch()
-        file.rename(tmp_path / os.fsdecode(b"name-\xff"))
-        assert await notices.wait(NEVER)
-        assert notices.take() == {"file", os.fsdecode(b"name-\xff")}
-        assert notices.take() == set()
-        tmp_path.rename(tmp_path.with_name("moved"))
-        assert notices.take() == {""}
-        tmp_path.with_name("moved").rename(tmp_path)
+    asked: list[object] = []
+
+    async def note(*_: object, **options: object) -> Raw:
+        asked.append(options["recursive"])
+        yield set()
+
+    monkeypatch.setattr(watching, "awatch", note)
+    changes = wakes(tmp_path, tick_seconds=0.01)
+    await anext(changes)
+    await changes.aclose()
+    assert asked == [False]
 
 
 async def test_a_tick_comes_without_any_change(tmp_path: Path) -> None:
@@ -111,16 +106,30 @@ async def test_a_directory_that_comes_later_goes_and_comes_back_is_watched(
     await changes.aclose()
 
 
+@pytest.mark.parametrize("n_before", [0, 1], ids=["at the start", "later"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("no watch left"),
+        WatchfilesRustInternalError("no watch left"),
+        RuntimeError("no watch left"),
+        ExceptionGroup("unhandled errors in a TaskGroup", [RuntimeError("no watch left")]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
 async def test_where_nothing_can_be_watched_the_tick_goes_on_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, n_before: int
 ) -> None:
-    def exhausted(_: Path) -> Notices:
-        raise OSError(28, "no watch left")
+    async def exhausted(*_: object, **__: object) -> Raw:
+        for _n in range(n_before):
+            yield {(2, str(tmp_path / ".loss.json"))}
+        raise error
 
-    monkeypatch.setattr(watching, "Notices", exhausted)
+    monkeypatch.setattr(watching, "awatch", exhausted)
     changes = wakes(tmp_path, tick_seconds=0.01)
+    seen = [await anext(changes) for _ in range(2 * (n_before + 1))]
     noted = Wake(is_tick=True, note="changes are seen every 0.01 s only: no watch left")
-    assert [await anext(changes) for _ in range(2)] == [noted] * 2
+    assert seen == [*[Wake()] * n_before, noted] * 2
     await changes.aclose()
 
 
@@ -157,11 +166,15 @@ def test_without_any_inotify_left_the_real_watcher_is_done_without(
     assert first.startswith("changes are seen every 0.01 s only: ")
 
 
-async def test_half_written_files_dont_starve_the_tick(tmp_path: Path) -> None:
-    changes = wakes(tmp_path, tick_seconds=0.2)
-    waiting = asyncio.ensure_future(anext(changes))
-    while not waiting.done():
-        (tmp_path / ".step_000100.bin.partial").write_bytes(b"x")
-        await asyncio.sleep(0.001)
-    assert waiting.result() == Wake(is_tick=True)
+async def test_half_written_files_dont_starve_the_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def always_saving(*_: object, **__: object) -> AsyncGenerator[set[tuple[int, str]], None]:
+        while True:
+            yield {(2, str(tmp_path / ".step_000100.bin.partial"))}
+            await asyncio.sleep(0.001)
+
+    monkeypatch.setattr(watching, "awatch", always_saving)
+    changes = wakes(tmp_path, tick_seconds=0.02)
+    assert await anext(changes) == Wake(is_tick=True)
     await changes.aclose()
