@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.forked_ranks import Zygote, make_ranks_run, set_in, zygote
+from tests.gpu.check import is_same_by_ranks
 from tests.tiny import strict_json, timeless
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
@@ -112,3 +113,7 @@ def test_a_run_of_two_ranks_is_proven_by_one(ranks: Zygote, tmp_path: Path) -> N
     replay = (read_state(run.state) or State()).replay
     assert replay is not None
     assert (replay.proven, replay.differing) == (8, 0)
+
+
+def test_the_check_for_gpus_compares_one_rank_with_two(ranks: Zygote, tmp_path: Path) -> None:
+    assert is_same_by_ranks(tmp_path, ranks.train, "cpu", "fp32")
