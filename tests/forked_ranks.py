@@ -82,7 +82,7 @@ class Forked:
             self._code = self._zygote.exit_code(self.pid)
         return self._code
 
-    def wait(self, seconds: float = 60.0) -> int:
+    def wait(self, seconds: float = 100.0) -> int:
         deadline = time.monotonic() + seconds
         while (code := self.poll()) is None:
             assert time.monotonic() < deadline, "it never ends"

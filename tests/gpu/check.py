@@ -2,7 +2,8 @@
 
 At andrea-120m's real batch: the same steps twice give the same bits, in fp16 and bf16; a resumed
 run gives those of one that never stopped, and two GPUs those of one, where there are two; how long
-a save stands in the way; tokens a second and MFU with and without compile and determinism. `--dry` runs all of it at toy size on the CPU.
+a save stands in the way; tokens a second and MFU with and without compile and determinism.
+`--dry` runs all of it but two GPUs at toy size on the CPU.
 Exits 1 if bits differ, or there was no time to compare them.
 """
 

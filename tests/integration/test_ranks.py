@@ -1,23 +1,16 @@
 """A run's bytes do not depend on how many ranks train it, nor on when their number changes."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.forked_ranks import Zygote, make_ranks_run, set_in, zygote
+from tests.forked_ranks import Zygote, make_ranks_run, set_in
 from tests.gpu.check import is_same_by_ranks
 from tests.tiny import strict_json, timeless
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
 from trainer.rundir.state import State, read_state
-
-
-@pytest.fixture(scope="module")
-def ranks() -> Iterator[Zygote]:
-    with zygote() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
