@@ -155,9 +155,12 @@ class Follower:
         notes = (self.opening_note, self.watching_note, self._pivots.warning)
         view = reduce(replace(facts, notes=self._notes(*notes, *self._next_start.notes)))
         self._last = replace(view, request=self._operations.requests.look(_seen(view, state)))
-        memory = state.memory if state is not None and facts.is_state_current else None
+        current = state if state is not None and facts.is_state_current else State()
+        memory = current.memory
         peak = memory.peak_bytes or None if memory is not None else None
-        self._tenant = Tenant(presence=presence, told_peak_bytes=peak, room=view.room)
+        self._tenant = Tenant(
+            presence=presence, told_peak_bytes=peak, room=view.room, ranks=current.ranks
+        )
         self._is_look_due = not (self._is_complete and view.is_judged) or self._events.has_more
         if not (self._is_look_due or self._is_settled):
             self._is_settled = True

@@ -10,6 +10,7 @@ from tests.benchmarks.measure import machine
 
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
     "training": training.training,
+    "shares": training.shares,
     "whole": training.whole,
     "audit": training.audit,
     "around": training.around,

@@ -23,6 +23,8 @@ HARMLESS = {
     "audit.patience",
     "preset",
     "train.device",
+    "train.ranks",
+    "train.rank_timeout_seconds",
     "train.compile",
     "trainer.command",
     "trainer.restart",
