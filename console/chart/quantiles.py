@@ -31,7 +31,8 @@ def known_medians(rows: Floats) -> Values:
     """(r,) of (r, n) without the NaN in them; each row has a number."""
     ordered = np.sort(rows, axis=1)  # NaN last
     n, row = np.count_nonzero(~np.isnan(rows), axis=1), np.arange(len(rows))
-    return (ordered[row, (n - 1) // 2].astype(np.float64) + ordered[row, n // 2]) / 2
+    middle: Values = (ordered[row, (n - 1) // 2].astype(np.float64) + ordered[row, n // 2]) / 2
+    return middle
 
 
 def quantiles(values: Floats, shares: Sequence[float]) -> list[float]:

@@ -106,7 +106,7 @@ def news(options: Namespace) -> None:
     for records, run in runs(options.directory, (2_000, 1_000_000)).items():
         with tempfile.TemporaryDirectory(dir=options.directory) as folder:
             copy = RunDirectory(Path(folder) / "run")
-            shutil.copytree(run.path, copy.path, ignore=shutil.ignore_patterns("step_*"))
+            shutil.copytree(run.path, copy.path, ignore=shutil.ignore_patterns("step_*", "tokens"))
             losses = RecordArray(copy.loss)
             losses.records = []
             n_read, n_touched, look = count_work(copy, losses, records)
