@@ -108,5 +108,14 @@ def test_a_run_of_two_ranks_is_proven_by_one(ranks: Zygote, tmp_path: Path) -> N
     assert (replay.proven, replay.differing) == (8, 0)
 
 
+def test_scales_of_fp16_are_tried_by_all_ranks_alike(ranks: Zygote, tmp_path: Path) -> None:
+    written = []
+    for size in (1, 2):
+        run = make_ranks_run(tmp_path / f"{size}", ranks=size, total_steps=5)
+        assert ranks.train(run, patch="train_in_fp16") == Exit.FINISHED, run.log.read_text()
+        written.append((run.path / "step_000005.bin").read_bytes())
+    assert written[0] == written[1]
+
+
 def test_the_check_for_gpus_compares_one_rank_with_two(ranks: Zygote, tmp_path: Path) -> None:
     assert is_same_by_ranks(tmp_path, ranks.train, "cpu", "fp32")
