@@ -206,7 +206,7 @@ def train_in_fp16() -> None:
     def place(*arguments: Any) -> Any:
         return dataclasses.replace(real(*arguments), precision="fp16")
 
-    engine.place = place  # type: ignore[attr-defined]
+    engine.place = place  # type: ignore[attr-defined, assignment]
     engine.FIRST_LOSS_SCALE = 2.0**24
 
 
