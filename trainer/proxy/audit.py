@@ -20,9 +20,6 @@ from trainer.rundir.sources.token_arrays import TokenArray
 TEMPERATURE = 0.8
 """Of the sample: a little under the model's own probabilities, as is usual for reading."""
 
-HELD_OUT_ROWS = 16
-"""Rows of each source that the held-out loss is taken from, at most."""
-
 
 class AuditedEngine(Protocol):
     """What an audit asks of the engine. Neither call may touch training's random state."""
@@ -82,7 +79,10 @@ def audit(
         _sample(engine, tokenizer, prompt, settings.tokens, seed=sample_seed(seed, step, prompt))
         for prompt in ("", *settings.prompts)
     )
-    rows = {name: held_out_rows(tokens, context=context) for name, tokens in held_out.items()}
+    rows = {
+        name: held_out_rows(tokens, context=context, most=settings.held_out_rows)
+        for name, tokens in held_out.items()
+    }
     losses = {name: engine.evaluate(taken) for name, taken in rows.items() if len(taken)}
     return Audit(
         samples=samples,
@@ -114,10 +114,10 @@ def _sample(
     return Sample(prompt=prompt, text=text, tokens=len(tokens), coherence=score_text(text))
 
 
-def held_out_rows(tokens: TokenArray, *, context: int) -> NDArray[np.int64]:
-    """The rows that stand for a source: up to 16, spread evenly, always the same."""
+def held_out_rows(tokens: TokenArray, *, context: int, most: int) -> NDArray[np.int64]:
+    """The rows that stand for a source: up to so many, spread evenly, always the same."""
     n_rows = count_rows(tokens, context=context)
-    n_taken = min(n_rows, HELD_OUT_ROWS)
+    n_taken = min(n_rows, most)
     chosen = np.arange(n_taken) * n_rows // max(1, n_taken)
     return take_rows(tokens, chosen, context=context)
 

@@ -35,6 +35,11 @@ _ALTERING = (
 _OF_PREPARATION = "sources.", ".max_odd_share"
 """Asked only while text is prepared: what was prepared stays as it is."""
 
+_MEANS = {
+    "audit.held_out_rows": "; val_loss is of other rows from here on: another series",
+}
+"""What a harmless change means where that isn't plain."""
+
 
 def state_left_behind(run: RunDirectory) -> State | None:
     """What the last start left; in a new phase what the pivot archived, but without its arms."""
@@ -86,7 +91,7 @@ def compare_settings(
         elif _alters(name):
             altering[name] = text
         else:
-            told.append(f"setting changed: {text}")
+            told.append(f"setting changed: {text}{_MEANS.get(name, '')}")
     if altering:
         raise SettingsError(
             "run.toml was changed since the last start in what alters the run: "

@@ -220,6 +220,7 @@ _COMMENTS = {
     "audit.prompts": "further samples, one a prompt; score and gate go by the one without",
     "audit.threshold": "coherence score from 0 to 100",
     "audit.patience": "audits in a row under the threshold that halt the run; 0: never",
+    "audit.held_out_rows": "of each source for val_loss; of others it is another series",
     "data.held_out_tokens": "of a source at most; else 1 % of it",
     "trainer.restart": "true: an open console starts it again after a crash, with pauses",
 }

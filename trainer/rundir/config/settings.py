@@ -174,6 +174,12 @@ class CheckpointSettings:
 MOST_AUDIT_TOKENS = 1_000_000
 """Hours of sampling, at each checkpoint."""
 
+DEFAULT_HELD_OUT_ROWS = 16
+"""Also of audits that don't tell how many they took."""
+
+MOST_HELD_OUT_ROWS = 1000
+"""Each audit keeps the loss of every row; `andrea-console evaluate` takes the whole text."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
@@ -187,8 +193,16 @@ class AuditSettings:
     """Coherence score (0 to 100) under which an audit counts against the run."""
     patience: int = 5
     """Audits in a row under the threshold that halt the run; 0 turns the gate off."""
+    held_out_rows: int = DEFAULT_HELD_OUT_ROWS
+    """Rows of each source that `val_loss` is taken from, at most."""
 
     def __post_init__(self) -> None:
+        _require(
+            0 < self.held_out_rows <= MOST_HELD_OUT_ROWS,
+            "audit.held_out_rows",
+            f"{self.held_out_rows} is not from 1 to {MOST_HELD_OUT_ROWS:,}; andrea-console"
+            " evaluate takes the loss on the whole held-out text",
+        )
         _require(self.tokens > 0, "audit.tokens", f"{self.tokens} is not above 0")
         samples = f" × {self.n_samples:,} samples" if self.prompts else ""
         most = f"{self.tokens:,}{samples} is more than {MOST_AUDIT_TOKENS:,}"
