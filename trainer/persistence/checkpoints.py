@@ -320,6 +320,7 @@ class Checkpointer:
             "val_loss": result.val_loss,
             "val_losses": result.val_losses,
             "val_rows": result.val_rows,
+            "val_row_counts": result.val_row_counts,
             "held_out_rows": self._settings.audit.held_out_rows,
             "environment": self._environment,
             "ms": result.ms,

@@ -56,6 +56,8 @@ class Audit:
     """The same for each source that has a held-out row."""
     val_rows: dict[str, float]
     """The loss of each held-out row by a hash of its tokens: what pairs the audits of two runs."""
+    val_row_counts: dict[str, int]
+    """How many of these stand for each source, in order; one that is in two is the first one's."""
     ms: float
 
 
@@ -84,16 +86,20 @@ def audit(
         for name, tokens in held_out.items()
     }
     losses = {name: engine.evaluate(taken) for name, taken in rows.items() if len(taken)}
+    val_rows: dict[str, float] = {}
+    val_row_counts: dict[str, int] = {}
+    for name, of_source in losses.items():
+        before = len(val_rows)
+        for row, loss in zip(rows[name], of_source, strict=True):
+            if math.isfinite(loss):
+                val_rows[row_hash(row)] = loss
+        val_row_counts[name] = len(val_rows) - before
     return Audit(
         samples=samples,
         val_loss=_mean([loss for of_source in losses.values() for loss in of_source]),
         val_losses={name: _mean(of_source) for name, of_source in losses.items()},
-        val_rows={
-            row_hash(row): loss
-            for name, of_source in losses.items()
-            for row, loss in zip(rows[name], of_source, strict=True)
-            if math.isfinite(loss)
-        },
+        val_rows=val_rows,
+        val_row_counts=val_row_counts,
         ms=(clock() - start_seconds) * 1000,
     )
 
