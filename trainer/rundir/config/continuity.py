@@ -24,6 +24,7 @@ _ALTERING = (
     "optimizer.",
     "sources.",
     "policy.",
+    "test.",
     "train.total_steps",
     "train.batch_tokens",
     "train.micro_batch",
@@ -32,7 +33,7 @@ _ALTERING = (
 )
 """Settings that every later step depends on, by the beginning of their names."""
 
-_OF_PREPARATION = "sources.", ".max_odd_share"
+_OF_PREPARATION = ("sources.", "test."), ".max_odd_share"
 """Asked only while text is prepared: what was prepared stays as it is."""
 
 _MEANS = {
