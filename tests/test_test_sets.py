@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import ANY
 
 import orjson
 import pytest
 
+from console.verbs.evaluate import as_lines
 from tests.tiny import ask_stop, make_tiny_run, strict_json, train_here
+from trainer.evaluating import evaluate
 from trainer.proxy import test_sets
 from trainer.proxy.feed import open_sources
 from trainer.proxy.progress import ignore
@@ -15,6 +18,7 @@ from trainer.proxy.tokenizer import TextTokenizer, load_tokenizer
 from trainer.rundir.config.creation import ensure_run
 from trainer.rundir.config.run_toml import load_settings, parse_settings
 from trainer.rundir.config.settings import TEST, SourceSettings
+from trainer.rundir.evaluations import read_evaluation
 from trainer.rundir.fork import set_settings
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit, SettingsError, SourceError
@@ -74,6 +78,31 @@ def test_a_test_set_is_held_out_whole_and_drawn_by_nothing(run: RunDirectory) ->
     assert (quiz.documents, quiz.held_out_documents, quiz.train_tokens) == (3, 3, 0)
     assert _texts(run, f"{TEST}quiz")["held_out"] == QUESTION + OTHER + "short"
     assert {record["arm"] for record in strict_json(run.loss)} == {"large"}
+
+
+def test_an_audit_has_the_loss_of_each_test_set_in_no_mean(run: RunDirectory) -> None:
+    train_here(run, {2: ask_stop})
+    (audit,) = strict_json(run.samples)
+    assert audit["test_losses"].keys() == {"quiz"}
+    assert audit["val_losses"].keys() == {"large"}
+    assert audit["val_loss"] == audit["val_losses"]["large"]
+    assert f"{TEST}quiz" in audit["environment"]["texts"]
+
+
+def test_evaluate_takes_the_loss_on_the_whole_test_set_apart_from_the_sources(
+    run: RunDirectory,
+) -> None:
+    train_here(run, {2: ask_stop})
+    evaluate(run, step=None, names=[], device="cpu")
+    made = read_evaluation(run, 2)
+    assert made is not None
+    assert (set(made.sources), set(made.tests)) == ({"large"}, {"quiz"})
+    assert made.tests["quiz"].bytes == len(QUESTION + OTHER + "short") - 1  # the first token
+    assert made.whole is not None
+    assert made.whole.tokens == made.sources["large"].tokens
+    assert "test quiz" in "\n".join(as_lines(made))
+    evaluate(run, step=2, names=["quiz"], device="cpu")
+    assert read_evaluation(run, 2) == replace(made, t=ANY, tests=ANY)
 
 
 def test_a_test_set_stays_as_it_was_once_training_has_begun(run: RunDirectory) -> None:

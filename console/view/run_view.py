@@ -74,6 +74,8 @@ class Audit(Sample):
     val_loss: float | None = None
     val_losses: tuple[tuple[str, float], ...] = ()
     """By source, where they are known; names are foreign text."""
+    test_losses: tuple[tuple[str, float], ...] = ()
+    """The same by test set."""
     held_out_rows: int = DEFAULT_HELD_OUT_ROWS
     """Of each source at most: the sample that `val_loss` is of."""
     sha256: str = ""

@@ -193,7 +193,7 @@ class Checkpointer:
             result = audit(
                 self._engine,
                 self._feed.tokenizer,
-                self._feed.held_out(),
+                {**self._feed.held_out(), **self._feed.test_texts()},
                 step=step,
                 seed=self._settings.seed,
                 settings=self._settings.audit,
@@ -319,6 +319,7 @@ class Checkpointer:
             **({"samples": all_samples} if len(all_samples) > 1 else {}),
             "val_loss": result.val_loss,
             "val_losses": result.val_losses,
+            **({"test_losses": result.test_losses} if result.test_losses else {}),
             "val_rows": result.val_rows,
             "val_row_counts": result.val_row_counts,
             "held_out_rows": self._settings.audit.held_out_rows,

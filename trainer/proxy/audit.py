@@ -14,7 +14,7 @@ from trainer.proxy.batches import count_rows, take_rows
 from trainer.proxy.randomness import derive_seed
 from trainer.proxy.score import Coherence, score_text
 from trainer.proxy.tokenizer import TextTokenizer
-from trainer.rundir.config.settings import AuditSettings
+from trainer.rundir.config.settings import TEST, AuditSettings
 from trainer.rundir.sources.token_arrays import TokenArray
 
 TEMPERATURE = 0.8
@@ -54,6 +54,8 @@ class Audit:
     """Mean over all held-out rows, nats a token; None: nothing is held out, or not finite."""
     val_losses: dict[str, float | None]
     """The same for each source that has a held-out row."""
+    test_losses: dict[str, float | None]
+    """The same for each test set: they are part of no mean."""
     val_rows: dict[str, float]
     """The loss of each held-out row by a hash of its tokens: what pairs the audits of two runs."""
     val_row_counts: dict[str, int]
@@ -74,6 +76,7 @@ def audit(
 ) -> Audit:
     """Sample free tokens without a prompt and behind each, score them, take the held-out loss.
 
+    `held_out`: of sources by name, and of test sets, whose names begin with `TEST`.
     One sample after the other, so that none depends on what else is asked for.
     """
     start_seconds = clock()
@@ -86,6 +89,7 @@ def audit(
         for name, tokens in held_out.items()
     }
     losses = {name: engine.evaluate(taken) for name, taken in rows.items() if len(taken)}
+    tests = {name: losses.pop(name) for name in list(losses) if name.startswith(TEST)}
     val_rows: dict[str, float] = {}
     val_row_counts: dict[str, int] = {}
     for name, of_source in losses.items():
@@ -98,6 +102,7 @@ def audit(
         samples=samples,
         val_loss=_mean([loss for of_source in losses.values() for loss in of_source]),
         val_losses={name: _mean(of_source) for name, of_source in losses.items()},
+        test_losses={name.removeprefix(TEST): _mean(of_test) for name, of_test in tests.items()},
         val_rows=val_rows,
         val_row_counts=val_row_counts,
         ms=(clock() - start_seconds) * 1000,

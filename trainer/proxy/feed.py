@@ -104,6 +104,10 @@ class Feed:
         """Held-out tokens by source: no batch ever draws from them."""
         return {name: source.held_out for name, source in self.sources.items()}
 
+    def test_texts(self) -> dict[str, TokenArray]:
+        """Tokens of the test sets."""
+        return {name: test.held_out for name, test in self.tests.items()}
+
     def texts(self) -> dict[str, str]:
         """The first digits of the fingerprint of each source's and test set's text."""
         texts = {**self.sources, **self.tests}
