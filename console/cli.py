@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from console.follow.follower import Follower, reasons_to_look
-from console.follow.operator_file import memory_path
+from console.follow.operator_paths import memory_path
 from console.follow.read_ahead import ReadAhead
 from console.fork.branches import Branches
 from console.operations.operations import Operations

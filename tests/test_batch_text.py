@@ -11,7 +11,7 @@ from console.cli import main as console_main
 from console.verbs.text import as_lines
 from tests.integration.test_pivot import ask_pivot, move_files
 from tests.tiny import Crashed, ask_stop, crash, make_tiny_run, train_here
-from trainer.batch_text import Question, answer
+from trainer.batch_text import Question, batches
 from trainer.proxy.feed import Feed, Pull
 from trainer.proxy.past_batches import PastBatches
 from trainer.rundir.batch import batch_of
@@ -68,7 +68,7 @@ def test_losses_prove_the_rows_where_the_checkpoint_is_of_the_step_before(
     run, _ = fed
     proofs = {}
     for step in (1, 5, 6, 13, 20):
-        batch = list(answer(Question(run=run, step=step, with_losses=True)))[-1]
+        batch = list(batches(Question(run=run, step=step, with_losses=True)))[-1]
         proofs[step] = batch.is_proven, batch.before, batch.after
     assert proofs == {
         1: (None, None, 4),
@@ -86,7 +86,7 @@ def test_other_tokens_than_were_trained_on_are_not_proven(tmp_path: Path) -> Non
         tokens = np.fromfile(path, "<u2")
         tokens[::7] = tokens[1::7][: len(tokens[::7])]
         path.write_bytes(tokens.tobytes())
-    batch = list(answer(Question(run=run, step=5, with_losses=True)))[-1]
+    batch = list(batches(Question(run=run, step=5, with_losses=True)))[-1]
     assert batch.is_proven is False
 
 
@@ -94,7 +94,7 @@ def test_each_row_tells_the_lines_of_the_file_that_its_text_is_from(
     fed: tuple[RunDirectory, Fed],
 ) -> None:
     run, _ = fed
-    (batch,) = answer(Question(run=run, step=3))
+    (batch,) = batches(Question(run=run, step=3))
     for row in batch.rows:
         for document in row.documents:
             lines = Path(document.file).read_bytes().splitlines()
@@ -155,11 +155,11 @@ def test_tokens_that_are_gone_and_a_history_given_up_are_told(tmp_path: Path) ->
     lost = [{"step": 1, "lost": True}, *records[1:]]
     run.loss.write_bytes(b"[\n" + b",\n".join(map(orjson.dumps, lost)) + b"\n]\n")
     with pytest.raises(RunError, match="step 1 doesn't tell what it was fed"):
-        list(answer(Question(run=run, step=1)))
+        list(batches(Question(run=run, step=1)))
     for path in run.tokens.glob("*/index.json"):
         path.unlink()
     with pytest.raises(RunError, match="tokens that were drawn from are gone"):
-        list(answer(Question(run=run, step=2)))
+        list(batches(Question(run=run, step=2)))
 
 
 def test_text_that_would_steer_the_terminal_is_spelled_out(

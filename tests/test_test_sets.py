@@ -80,6 +80,12 @@ def test_a_test_set_is_held_out_whole_and_drawn_by_nothing(run: RunDirectory) ->
     assert {record["arm"] for record in strict_json(run.loss)} == {"large"}
 
 
+def test_a_source_of_tokens_is_told_not_to_be_searched(run: RunDirectory) -> None:
+    train_here(run, {2: ask_stop})
+    of_tokens = replace(_index(run, "large"), text_bytes=0)
+    assert "not searched" in of_tokens.apart_words
+
+
 def test_an_audit_has_the_loss_of_each_test_set_in_no_mean(run: RunDirectory) -> None:
     train_here(run, {2: ask_stop})
     (audit,) = strict_json(run.samples)

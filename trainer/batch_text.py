@@ -6,14 +6,12 @@ losses, another one of the same batch with them; an error last.
 """
 
 import argparse
-import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from trainer.answering import answer, tell
 from trainer.proxy.past_batches import Draw, PastBatches
 from trainer.proxy.tokenizer import load_tokenizer
 from trainer.rundir.batch import Batch
@@ -21,38 +19,26 @@ from trainer.rundir.checkpoints.checkpoint import Checkpoint
 from trainer.rundir.checkpoints.coverage import own_checkpoints, require_as_audited
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.outcomes import Exit, RunError, SettingsError
-from trainer.signals import leave_interrupts_to_parent
-
-_GIVES_WAY = 19
-"""nice(2): a trainer on the same cores comes first."""
+from trainer.rundir.outcomes import SettingsError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Find, and tell; SIGTERM ends it at once."""
-    leave_interrupts_to_parent()
-    os.nice(_GIVES_WAY)
+    """Find, and tell."""
     arguments = _parse(argv)
-    run = RunDirectory(arguments.run)
-    try:
-        asked = Question(
-            run=run,
-            step=arguments.step,
-            around=arguments.around,
-            rows=arguments.row,
-            with_losses=arguments.losses,
-            device=arguments.device,
-        )
-        for batch in answer(asked):
-            _tell(batch=batch.as_json())
-    except BrokenPipeError:  # nobody waits for it any more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.TERMINATED
-    except RunError as error:
-        _tell(error=str(error), exit=int(error.exit_code))
-    except OSError as error:
-        _tell(error=f"{error.filename or arguments.run}: {error.strerror}", exit=int(Exit.ERROR))
-    return 0
+    asked = Question(
+        run=RunDirectory(arguments.run),
+        step=arguments.step,
+        around=arguments.around,
+        rows=arguments.row,
+        with_losses=arguments.losses,
+        device=arguments.device,
+    )
+
+    def act() -> None:
+        for batch in batches(asked):
+            tell(batch=batch.as_json())
+
+    return answer(act, arguments.run)
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -81,7 +67,7 @@ class Question:
     """Another one than the run's."""
 
 
-def answer(asked: Question) -> Iterator[Batch]:
+def batches(asked: Question) -> Iterator[Batch]:
     """The batches; with losses each once more, with what its rows cost.
 
     Raises as `PastBatches.draw`, and `RunError` where a checkpoint can't be used.
@@ -98,10 +84,10 @@ def answer(asked: Question) -> Iterator[Batch]:
     draws = [past.draw(asked.step)]
     if asked.around:
         draws = [past.draw(step) for step in past.steps if first <= step <= last]
-    batches = [draw.batch(tokenizer, asked.rows) for draw in draws]
-    yield from batches
+    found = [draw.batch(tokenizer, asked.rows) for draw in draws]
+    yield from found
     if asked.with_losses:
-        for draw, batch in zip(draws, batches, strict=True):
+        for draw, batch in zip(draws, found, strict=True):
             yield _with_losses(asked, draw, batch)
 
 
@@ -142,11 +128,6 @@ def _losses(
     is_just_before = checkpoint.step + 1 == draw.record.step
     is_proven = model.batch_loss(rows) == draw.record.loss if is_just_before else None
     return model.evaluate(rows), is_proven
-
-
-def _tell(**what: Any) -> None:
-    # json: names of any bytes, which orjson refuses
-    print(json.dumps(what), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainer import __version__
+from trainer.crew.where import where_am_i
 from trainer.persistence.hold import Hold
 from trainer.persistence.output import give_up_unwritten, print_line
 from trainer.persistence.reporter import Reporter
@@ -61,11 +62,15 @@ def _run(argv: Sequence[str] | None, signals: Signals) -> int:
     arguments = _parse(argv)
     run = RunDirectory(arguments.run)
     try:
+        if not arguments.prepares and where_am_i(os.environ).follows:
+            return _follow(signals)
         _find_run(run, arguments.preset)
         if arguments.part is not None:
             return _prepare_share(run, arguments.part, signals)
         with Hold(run) as hold:
-            return _live(hold, signals, arguments.until, prepares=arguments.prepares)
+            if arguments.prepares:
+                return _live(hold, signals, prepares=True)
+            return _live(hold, signals, until=arguments.until, ranks=arguments.ranks)
     except RunError as error:
         print_line(f"andrea-trainer: {error}", to=sys.stderr)
         return error.exit_code
@@ -90,6 +95,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_run(parser)
     parser.add_argument(
         "--until", type=int, metavar="STEP", help="train no further than to this step, save, exit 0"
+    )
+    parser.add_argument(
+        "--ranks", type=int, metavar="N", help="train on so many GPUs, instead of train.ranks"
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(prepares=False, part=None)
@@ -130,6 +138,14 @@ def _find_run(run: RunDirectory, preset: str | None) -> None:
     ensure_run(run.path, preset=preset)
 
 
+def _follow(signals: Signals) -> Exit:
+    """One of several ranks, but not the one that leads: it needs no run, only torch."""
+    signals.ignore()
+    from trainer.together import follow  # noqa: PLC0415
+
+    return follow(where_am_i(os.environ))
+
+
 def _prepare_share(run: RunDirectory, part: str, signals: Signals) -> Exit:
     """A share of what `prepare` does, without the run's lock but for a moment before and after."""
     from trainer.preparing_share import hold_when_free, prepare_share, share_of  # noqa: PLC0415
@@ -140,13 +156,20 @@ def _prepare_share(run: RunDirectory, part: str, signals: Signals) -> Exit:
             print_line(f"part {part} is done; missing: {', '.join(missing)}")
             return Exit.FINISHED
         with hold_when_free(run, signals) as hold:
-            return _live(hold, signals, None, prepares=True)
+            return _live(hold, signals, prepares=True)
     except StopRequested:
         print_line(_STOPPED_PREPARING)
         return signals.stop_exit or Exit.TERMINATED
 
 
-def _live(hold: Hold, signals: Signals, until: int | None, *, prepares: bool) -> Exit:
+def _live(
+    hold: Hold,
+    signals: Signals,
+    *,
+    prepares: bool = False,
+    until: int | None = None,
+    ranks: int | None = None,
+) -> Exit:
     """The whole life of a trainer that holds the run; its end is in the state, in words."""
     run = hold.run
     require_untouched(run)
@@ -158,7 +181,7 @@ def _live(hold: Hold, signals: Signals, until: int | None, *, prepares: bool) ->
             if outcome is Exit.FINISHED:
                 return outcome
         else:
-            outcome = start(run, before, reporter, signals, hold=hold, until=until)
+            outcome = start(run, before, reporter, signals, hold=hold, until=until, ranks=ranks)
     except RunError as error:
         _end(reporter, error.exit_code, str(error), is_said=False)  # _run says it, on stderr
         raise
@@ -185,6 +208,7 @@ def first_state(run: RunDirectory, before: State | None) -> State:
         doing="",
         detail="",
         preparing=None,
+        ranks=(),
         takes_signals=False,
         pid=pid,
         phase=phase,
@@ -223,13 +247,17 @@ def start(
     *,
     hold: Hold | None = None,
     until: int | None = None,
+    ranks: int | None = None,
 ) -> Exit:
     """Train under a lock that is held already; the end is not yet in the state.
 
-    `hold`: looked at in each step. `until`: a step to end after, before the run's last.
+    `hold`: looked at in each step. `until`: a step to end after, before the run's last. `ranks`:
+    so many instead of `train.ranks`.
     """
     try:
         settings = _look_ahead(run, reporter, signals, "loading torch")
+        if ranks is not None:
+            settings = replace(settings, train=replace(settings.train, ranks=ranks))
         return _train(run, settings, before, reporter, signals, hold, until)
     except StopRequested:
         reporter.now(reason="stopped while starting; nothing was trained, nothing to save")

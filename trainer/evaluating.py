@@ -5,8 +5,6 @@ how far it is, notes, an error, and last the evaluation, which is on disk by the
 """
 
 import argparse
-import json
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from trainer.answering import answer, tell
 from trainer.proxy.batches import require_known
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
 from trainer.rundir.checkpoints.cloning import digest_of
@@ -26,36 +25,25 @@ from trainer.rundir.config.settings import TEST, Settings
 from trainer.rundir.evaluations import Evaluation, add_evaluation
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import shown
-from trainer.rundir.outcomes import Exit, HistoryError, RunError, SettingsError
+from trainer.rundir.outcomes import HistoryError, SettingsError
 from trainer.rundir.sources.prepared import TEXT_DIGITS, TokenIndex, read_index, token_folder
 from trainer.rundir.sources.token_arrays import held_out_tokens
-from trainer.signals import leave_interrupts_to_parent
 
-_GIVES_WAY = 19
-"""nice(2): a trainer on the same cores comes first."""
 _TELL_SECONDS = 0.5
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Evaluate, and tell; SIGTERM ends it at once, what is done by then stays."""
-    leave_interrupts_to_parent()
-    os.nice(_GIVES_WAY)
+    """Evaluate, and tell; what is done by a SIGTERM stays."""
     arguments = _parse(argv)
-    try:
-        evaluate(
+    return answer(
+        lambda: evaluate(
             RunDirectory(arguments.run),
             step=arguments.step,
             names=arguments.source,
             device=arguments.device,
-        )
-    except BrokenPipeError:  # nobody waits for it any more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.TERMINATED
-    except RunError as error:
-        _tell(error=str(error), exit=int(error.exit_code))
-    except OSError as error:
-        _tell(error=f"{error.filename or arguments.run}: {error.strerror}", exit=int(Exit.ERROR))
-    return 0
+        ),
+        arguments.run,
+    )
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -80,7 +68,7 @@ def evaluate(run: RunDirectory, *, step: int | None, names: Sequence[str], devic
     total = sum(text.targets for text in texts)
     if not texts:
         raise SettingsError(f"{run.path}: no text is held out")
-    _tell(source="", done=0, total=total)
+    tell(source="", done=0, total=total)
     # torch takes seconds to load: what is refused is refused before
     from trainer.engine.evaluation import SavedModel  # noqa: PLC0415
     from trainer.proxy.evaluation import held_out_loss  # noqa: PLC0415
@@ -114,7 +102,7 @@ def evaluate(run: RunDirectory, *, step: int | None, names: Sequence[str], devic
             told = {plain: loss}
             of_text = replace(made, tests=told) if is_test else replace(made, sources=told)
             made = add_evaluation(run, of_text)
-    _tell(evaluation=made.as_json())
+    tell(evaluation=made.as_json())
 
 
 def _checkpoint(run: RunDirectory, settings: Settings, step: int | None) -> Checkpoint:
@@ -155,9 +143,9 @@ def _texts(run: RunDirectory, settings: Settings, names: Sequence[str]) -> Itera
         folder = token_folder(run.tokens, name)
         index = read_index(folder)
         if index is None:
-            _tell(note=f"source {shown(name)}: has no tokens yet; a start prepares them")
+            tell(note=f"source {shown(name)}: has no tokens yet; a start prepares them")
         elif index.held_out_tokens < 2:
-            _tell(note=f"source {shown(name)}: nothing is held out of it")
+            tell(note=f"source {shown(name)}: nothing is held out of it")
         else:
             tokens = held_out_tokens(folder, index)
             require_known(name, tokens, vocab_size=settings.model.vocab_size)
@@ -180,12 +168,7 @@ class _Teller:
         """`done`: targets of this source."""
         if time.monotonic() - self._told_at >= _TELL_SECONDS:
             self._told_at = time.monotonic()
-            _tell(source=self._source, done=self._before + done, total=self._total)
-
-
-def _tell(**what: Any) -> None:
-    # json: names of any bytes, which orjson refuses
-    print(json.dumps(what), flush=True)
+            tell(source=self._source, done=self._before + done, total=self._total)
 
 
 if __name__ == "__main__":

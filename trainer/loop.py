@@ -183,6 +183,7 @@ def view(training: Training) -> dict[str, object]:
     return {
         "step": training.engine.step,
         "memory": memory_of_self(),
+        "ranks": training.engine.ranks.states(training.engine.step),
         "arms": training.feed.bandit.arms(),
         "zombies": training.feed.bandit.zombies(),
         "replay": replay if replay.last_step >= replay.first_step else None,

@@ -3,11 +3,14 @@
 Imported only after signals, arguments, lock and settings are settled: it loads torch.
 """
 
+import os
 from contextlib import ExitStack
 from functools import partial
 
+from trainer.crew.where import where_am_i
 from trainer.engine.device import place
 from trainer.engine.engine import Engine
+from trainer.engine.ranks import Ranks
 from trainer.loop import Training, train, view
 from trainer.persistence.checkpoints import NO_CHECKPOINT_ALARM, Checkpointer
 from trainer.persistence.hold import Hold
@@ -73,6 +76,7 @@ def run_trainer(
         raise
     finally:
         training.checkpointer.close()
+        training.engine.ranks.close()
         training.history.close()
         reporter.now(**view(training))
 
@@ -135,10 +139,13 @@ def _open_around(
     _tell_repair(reporter, history.repair)
     # A start that only proves records anew leaves no record of its own: the state counts it.
     attempt = max(history.attempt, before.attempt + 1 if before else 1)
-    reporter.now(attempt=attempt, step=step, detail="preparing the sources")
+    reporter.now(attempt=attempt, step=step)
+    ranks = _join(run, settings, reporter, signals)
+    opened.callback(ranks.close)
+    reporter.now(detail="preparing the sources")
     feed = _open_feed(run, settings, before, history, reporter, signals)
     reporter.now(detail="building the model")
-    engine = _open_engine(settings, newest)
+    engine = _open_engine(settings, newest, ranks)
     if newest:
         require_as_audited(run, newest)
     signals.stop_if_asked()
@@ -193,11 +200,21 @@ def _tell_losses(
         )
 
 
-def _open_engine(settings: Settings, newest: Checkpoint | None) -> Engine:
-    engine = Engine(settings)
+def _join(run: RunDirectory, settings: Settings, reporter: Reporter, signals: Signals) -> Ranks:
+    """This process with those that train with it, where there are any."""
+    where = where_am_i(os.environ)
+    if where.size == 1 and settings.train.ranks == 1:
+        return Ranks()
+    from trainer.together import lead  # noqa: PLC0415
+
+    return lead(run, settings, where, reporter, signals)
+
+
+def _open_engine(settings: Settings, newest: Checkpoint | None, ranks: Ranks) -> Engine:
+    engine = Engine(settings, ranks)
     if newest:
         engine.resume(newest)
-        if not engine.parameters.are_finite:
+        if not engine.are_finite():
             raise HistoryError(
                 f"{newest.path}: holds values that are not finite; move the file away to resume"
                 " from the checkpoint before it (andrea-console verify checks them all)"
@@ -278,10 +295,11 @@ def _tell_environment(before: State | None, engine: Engine, feed: Feed, reporter
 
 
 def _say_where(engine: Engine, newest: Checkpoint | None, reporter: Reporter) -> None:
-    placement = engine.placement
+    placement, size = engine.placement, engine.ranks.size
+    where = f"{size} × {placement.device.type}" if size > 1 else str(placement.device)
     start = f"resuming from {newest.path.name}" if newest else "starting at step 0"
     reporter.say(
-        f"{start}: {engine.parameters.n_params:,} parameters on {placement.device}"
+        f"{start}: {engine.parameters.n_params:,} parameters on {where}"
         f" in {placement.precision}, attempt {reporter.state.attempt},"
         f" phase {reporter.state.phase}"
     )

@@ -38,6 +38,13 @@ class Signals:
         held_back = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1}
         signal.pthread_sigmask(signal.SIG_UNBLOCK, held_back)
 
+    def ignore(self) -> None:
+        """Of a rank that follows another one, which hears them for both."""
+        numbers = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1}
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
     @property
     def wants_stop(self) -> bool:
         return self.n_stops > 0

@@ -18,6 +18,7 @@ from console.view.sources import SourceFacts, losses_on_tests, sources_at
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, shown
 from trainer.rundir.sources.prepared import TokenIndex
+from trainer.rundir.state import RankState
 
 _SECOND_LOOK_SECONDS = 60.0
 """The longest that `status` looks on; a run may be asked about that takes an hour to start."""
@@ -57,6 +58,7 @@ def as_json(view: RunView) -> dict[str, Any]:
             "newest": _newest(view.newest),
         },
         "preparing": _preparing_json(view),
+        "ranks": [_rank_json(each) for each in view.state.ranks],
         "disk": {"free_bytes": view.free_bytes, "full_in_seconds": view.full_in_seconds},
         "alarms": list(view.alarms),
         "health": view.health.as_json(),
@@ -67,6 +69,16 @@ def _preparing_json(view: RunView) -> dict[str, Any] | None:
     """How far the sources' text is on its way to tokens; `None`: it isn't."""
     preparing = view.state.preparing
     return {**asdict(preparing), "source": shown(preparing.source)} if preparing else None
+
+
+def _rank_json(rank: RankState) -> dict[str, Any]:
+    """One of several processes that train together; `lost` is how it ended."""
+    return {
+        **asdict(rank),
+        "host": shown(rank.host),
+        "device": shown(rank.device),
+        "lost": shown(rank.lost) or None,
+    }
 
 
 def pinned_json(view: RunView) -> list[dict[str, Any]]:

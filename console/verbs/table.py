@@ -7,6 +7,7 @@ from console.verbs.fork import FORK
 from console.verbs.pin import PIN
 from console.verbs.pivot import PIVOT
 from console.verbs.prepare import PREPARE
+from console.verbs.seen import SEEN
 from console.verbs.service import SERVICE
 from console.verbs.status import STATUS
 from console.verbs.stop import STOP
@@ -31,5 +32,6 @@ VERBS: dict[str, Verb] = {
         COMPARE,
         EVALUATE,
         TEXT,
+        SEEN,
     )
 }

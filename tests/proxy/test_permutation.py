@@ -27,6 +27,12 @@ def test_numbers_of_a_large_one_stay_below_n_and_differ(n: int, start: int) -> N
     assert len(set(found.tolist())) == len(asked)
 
 
+@given(n=st.integers(1, (1 << 62) - 1), start=st.integers(0, 1 << 62))
+def test_the_inverse_leads_back(n: int, start: int) -> None:
+    asked, order = (start + np.arange(min(n, 64))) % n, Permutation(n, "test")
+    assert np.array_equal(order.inverse(order(asked)), asked)
+
+
 def test_it_is_the_same_in_every_release() -> None:
     numbers = np.arange(6)
     assert Permutation(10, "order", 7, "a", 0)(numbers).tolist() == [8, 4, 3, 6, 9, 0]

@@ -123,7 +123,9 @@ class Checkpointer:
             return f"the error came in the middle of update {step + 1:,}"
         if self._history.step != step:
             return f"step {step:,} has no record in the history"
-        if not self._engine.parameters.are_finite:
+        if self._engine.ranks.is_in_step:
+            return "the ranks were in the middle of a step"
+        if not self._engine.are_finite():
             return f"the weights of step {step:,} are not finite"
         if self._begin("emergency", self.requests_taken):
             self._settle_save(wait=True)
@@ -297,6 +299,7 @@ class Checkpointer:
     def _between_tokens(self) -> None:
         if self._skips_audit():
             raise AuditSkipped
+        self._engine.ranks.require_all()
         self._settle_save()
 
     def _owes_audit(self, checkpoint: Checkpoint) -> bool:

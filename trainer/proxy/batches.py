@@ -102,6 +102,17 @@ def next_rows(
     return chosen
 
 
+def places_of(
+    rows: NDArray[np.int64], n_rows: int, *, seed: int, arm: str, pass_number: int, by_number: bool
+) -> NDArray[np.int64]:
+    """Where in a pass over a source of `n_rows` each of these rows is given: shape (rows,)."""
+    if by_number and n_rows >= _MANY_ROWS:
+        return Permutation(n_rows, "order", seed, arm, pass_number).inverse(rows)
+    places = np.empty(n_rows, np.int64)
+    places[_pass_order(seed, arm, pass_number, n_rows)] = np.arange(n_rows)
+    return places[rows]
+
+
 def rows_given(records: Iterable[LossRecord], *, context: int) -> Counter[str]:
     """Rows that each arm has given, from the whole loss history (all phases, a step once)."""
     given: dict[str, int] = defaultdict(int)  # in half the time that a Counter takes

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trainer.proxy.batches import next_rows, rows_given, take_rows
+from trainer.proxy.batches import next_rows, places_of, rows_given, take_rows
 from trainer.proxy.tokenizer import TextTokenizer
 from trainer.rundir.batch import Batch, BatchRow, RowDocument
 from trainer.rundir.config.rules import RULES
@@ -30,9 +30,10 @@ class PastBatches:
         """Raises `HistoryError` or `OSError`."""
         self.run = run
         loaded = load_records(run.loss, read_loss_records).records
-        self.steps, self._records = canonical_losses(loaded)
+        self.steps, self.records = canonical_losses(loaded)
         """Of the history, ascending, and their records."""
-        self._phases: dict[int, _Phase] = {}
+        self._opened: dict[int, Phase] = {}
+        self._draws: dict[str, tuple[list[LossRecord], NDArray[np.int64]]] = {}
 
     def draw(self, step: int) -> "Draw":
         """The rows of a step.
@@ -47,65 +48,110 @@ class PastBatches:
         if self.steps[at : at + 1] != [step]:
             last = self.steps[-1] if self.steps else 0
             raise SettingsError(f"step {step:,}: the history has steps 1 to {last:,}")
-        record = self._records[at]
+        record = self.records[at]
         if record.lost or not record.arm or not record.tokens or record.phase is None:
             raise HistoryError(
                 f"{shown(self.run.loss)}: the record of step {step:,} doesn't tell what it was fed"
             )
-        phase = self._phase(record.phase)
-        before = (r for r in self._records[:at] if r.arm == record.arm and not r.lost)
+        phase = self.phase(record.phase)
+        before = (r for r in self.records[:at] if r.arm == record.arm and not r.lost)
         given = rows_given(before, context=phase.context)[record.arm]
         return Draw(record, phase, given)
 
-    def _phase(self, number: int) -> "_Phase":
-        if number not in self._phases:
-            self._phases[number] = _Phase(self.run, number)
-        return self._phases[number]
+    @property
+    def phases(self) -> list[int]:
+        """The numbers of those that trained a step."""
+        return sorted({r.phase for r in self.records if r.phase is not None and not r.lost})
+
+    def draws_of(self, arm: str, context: int) -> tuple[list[LossRecord], NDArray[np.int64]]:
+        """The records of an arm's steps, and the rows that it has given with each of them."""
+        if arm not in self._draws:
+            records = [r for r in self.records if r.arm == arm and not r.lost]
+            rows = [r.tokens // context for r in records]
+            self._draws[arm] = records, np.cumsum(rows, dtype=np.int64)
+        return self._draws[arm]
+
+    def phase(self, number: int) -> "Phase":
+        """Of this number; raises `SettingsError` or `OSError`."""
+        if number not in self._opened:
+            self._opened[number] = Phase(self.run, number)
+        return self._opened[number]
 
 
-class _Phase:
-    """The settings and tokens of a phase."""
+class Phase:
+    """The settings of a phase, the tokens that it drew from, and in which order."""
 
     def __init__(self, run: RunDirectory, number: int) -> None:
+        self.number = number
         self.settings = load_settings(run.settings_of_phase(number))
         self.context = self.settings.model.context
         self._tokens = run.tokens
+        self._sources: dict[str, tuple[Path, TokenIndex]] = {}
         state = read_state(run.state_of_phase(number))
         self._texts = recorded_environment(run, state, number).texts
+        self._by_number = RULES[self.settings.rules].orders_by_number
 
     def source(self, arm: str) -> tuple[Path, TokenIndex]:
-        """Folder and index of what it drew from."""
-        folder = token_folder(self._tokens, arm)
-        index = read_index(folder, self._texts.get(arm, ""))
-        if index is None or not index.train_rows(self.context):
-            raise SourceError(
-                f"{shown(folder)}: the tokens that were drawn from are gone; a start makes them"
-                " again where the text is as it was"
+        """Folder and index of its tokens; raises `SourceError`."""
+        if arm not in self._sources:
+            folder = token_folder(self._tokens, arm)
+            index = read_index(folder, self._texts.get(arm, ""))
+            if index is None or not index.train_rows(self.context):
+                raise SourceError(
+                    f"{shown(folder)}: the tokens that were drawn from are gone; a start makes them"
+                    " again where the text is as it was"
+                )
+            self._sources[arm] = folder, index
+        return self._sources[arm]
+
+    def n_rows(self, arm: str) -> int:
+        """Of the arm's tokens: a pass."""
+        return self.source(arm)[1].train_rows(self.context)
+
+    def rows(self, arm: str, given: int, count: int) -> NDArray[np.int64]:
+        """The numbers of the rows that come after so many given ones: (count,)."""
+        return next_rows(
+            self.n_rows(arm),
+            seed=self.settings.seed,
+            arm=arm,
+            rows_given=given,
+            rows=count,
+            by_number=self._by_number,
+        )
+
+    def given(self, arm: str, rows: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:
+        """After how many given ones, in [begin, end), the rows come: ascending."""
+        n_rows = self.n_rows(arm)
+        passes = range(begin // n_rows, -(-end // n_rows))
+        places = [
+            number * n_rows
+            + places_of(
+                rows,
+                n_rows,
+                seed=self.settings.seed,
+                arm=arm,
+                pass_number=number,
+                by_number=self._by_number,
             )
-        return folder, index
+            for number in passes
+        ]
+        given = np.sort(np.concatenate([np.empty(0, np.int64), *places]))
+        return given[(given >= begin) & (given < end)]
 
 
 class Draw:
     """The rows of one step, as they were drawn."""
 
-    def __init__(self, record: LossRecord, phase: _Phase, given: int) -> None:
+    def __init__(self, record: LossRecord, phase: Phase, given: int) -> None:
         """`given`: rows that the arm had given before."""
         self.record = record
         self.settings = phase.settings
         self._context = phase.context
         self._folder, self._index = phase.source(record.arm)
-        n_rows = self._index.train_rows(self._context)
         count = record.tokens // self._context
-        self.numbers = next_rows(
-            n_rows,
-            seed=phase.settings.seed,
-            arm=record.arm,
-            rows_given=given,
-            rows=count,
-            by_number=RULES[phase.settings.rules].orders_by_number,
-        )
+        self.numbers = phase.rows(record.arm, given, count)
         """Of the rows in the source, from 0: (rows,)."""
-        self._seen = (given + np.arange(count)) // n_rows
+        self._seen = (given + np.arange(count)) // phase.n_rows(record.arm)
 
     def tokens(self) -> NDArray[np.int64]:
         """(rows, context + 1) ids. Raises `OSError`."""

@@ -33,12 +33,27 @@ class Permutation:
             found[beyond] = self._once(found[beyond])
         return found.astype(np.int64)
 
+    def inverse(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What goes to each of `numbers`, all in [0, n)."""
+        found = self._back(numbers.astype(np.uint64))
+        while (beyond := np.flatnonzero(found >= self._n)).size:
+            found[beyond] = self._back(found[beyond])
+        return found.astype(np.int64)
+
     def _once(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
         n_high, n_low = self._bases
         high, low = np.divmod(numbers, n_low)
         for even, odd in zip(self._keys[::2], self._keys[1::2], strict=True):
             high = (high + _mixed(low, even) % n_high) % n_high
             low = (low + _mixed(high, odd) % n_low) % n_low
+        return high * n_low + low
+
+    def _back(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        n_high, n_low = self._bases
+        high, low = np.divmod(numbers, n_low)
+        for even, odd in zip(self._keys[-2::-2], self._keys[::-2], strict=True):
+            low = (low + n_low - _mixed(high, odd) % n_low) % n_low
+            high = (high + n_high - _mixed(low, even) % n_high) % n_high
         return high * n_low + low
 
 

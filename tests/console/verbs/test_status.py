@@ -21,7 +21,7 @@ from tests.console.judged_run import BEGAN, FALLS_FROM, write_healthy, write_ill
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.preparing import Preparing
 from trainer.rundir.sources.prepared import TokenIndex
-from trainer.rundir.state import ENDED, Replay, State
+from trainer.rundir.state import ENDED, RankState, Replay, State
 
 TRAINING = Status(word="training")
 VIEW = RunView(
@@ -86,6 +86,7 @@ def test_json_has_the_contracts_keys_and_nothing_else() -> None:
             },
         },
         "preparing": None,
+        "ranks": [],
         "disk": {"free_bytes": 300_000_000_000, "full_in_seconds": None},
         "alarms": [],
         "health": {"verdict": "unknown", "reasons": [], "why_unknown": "not judged yet"},
@@ -103,6 +104,23 @@ def test_json_tells_how_far_the_sources_are_prepared() -> None:
         "bytes": 40,
         "bytes_per_second": None,
         "seconds_left": None,
+    }
+
+
+def test_json_tells_of_each_rank_and_how_one_was_lost() -> None:
+    lost = RankState(rank=1, host="b", pid=8, device="H100", step=3, lost_since=9.0, lost="gone")
+    view = replace(VIEW, state=State(ranks=(RankState(host="a", pid=7, device="H100"), lost)))
+    here, there = as_json(view)["ranks"]
+    assert (here["rank"], here["host"], here["lost_since"], here["lost"]) == (0, "a", None, None)
+    assert there == {
+        "rank": 1,
+        "host": "b",
+        "pid": 8,
+        "device": "H100",
+        "step": 3,
+        "waited_ms": 0.0,
+        "lost_since": 9.0,
+        "lost": "gone",
     }
 
 

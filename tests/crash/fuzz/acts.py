@@ -118,6 +118,11 @@ def _text(chance: random.Random, policy: str, other: str) -> list[str]:
     return ["--step", step, *rows, *_perhaps("--json")(chance, policy, other)]
 
 
+def _seen(chance: random.Random, policy: str, other: str) -> list[str]:
+    words = chance.choice((["the"], ["\udcff"], ["a\x1b[2J"], ["--file", "a:1"], []))
+    return [*words, *_perhaps("--json")(chance, policy, other)]
+
+
 def _fork(chance: random.Random, policy: str, other: str) -> list[str]:
     step = chance.choice(("6", "6", "6", "3", "7", "0", "-1", "9" * 30))
     names = ("b", "b", "b", "b", "../b", "a b", "\x1b[2J", "a\nb", "\udcff", "n" * 300, "", ".")
@@ -166,6 +171,7 @@ DRAWN: dict[str, tuple[int, Draw]] = {
     "pin": (5, _pin),
     "evaluate": (1, _evaluate),
     "text": (2, _text),
+    "seen": (2, _seen),
     "prepare": (2, _perhaps()),
     "service": (4, _perhaps("--system")),
     "fork": (8, _fork),

@@ -24,6 +24,8 @@ HARMLESS = {
     "audit.held_out_rows",
     "preset",
     "train.device",
+    "train.ranks",
+    "train.rank_timeout_seconds",
     "train.compile",
     "trainer.command",
     "trainer.restart",

@@ -28,6 +28,7 @@ _ALTERING = (
     "train.total_steps",
     "train.batch_tokens",
     "train.micro_batch",
+    "train.shares",
     "train.precision",
     "train.deterministic",
 )

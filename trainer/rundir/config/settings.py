@@ -98,6 +98,13 @@ class TrainSettings:
     """Tokens a step."""
     micro_batch: int
     """Rows of one forward pass; gradients are accumulated up to `batch_tokens`."""
+    shares: int = 0
+    """Equal parts of a step, each the work of one rank: their gradients are added up in this order,
+    whoever has them. 0: each micro-batch is one."""
+    ranks: int = 1
+    """Processes that train together, a GPU each; no bit depends on them. 0: one for each GPU."""
+    rank_timeout_seconds: float = 120.0
+    """All end where one of them is not heard of for so long."""
     device: str = "auto"
     precision: str = "auto"
     """Of the forward and backward pass; weights, m and v are float32 always."""
@@ -112,7 +119,10 @@ class TrainSettings:
             total_steps=self.total_steps,
             batch_tokens=self.batch_tokens,
             micro_batch=self.micro_batch,
+            rank_timeout_seconds=self.rank_timeout_seconds,
         )
+        _require(self.shares >= 0, "train.shares", f"{self.shares} is below 0")
+        _require(self.ranks >= 0, "train.ranks", f"{self.ranks} is below 0")
         _require(
             self.total_steps <= INT32_MAX,
             "train.total_steps",
@@ -359,6 +369,12 @@ class Settings:
             f" = {row_tokens}",
         )
         _require(
+            self.grad_accum_steps % self.n_shares == 0,
+            "train.shares",
+            f"{self.train.shares} don't divide a step's {self.grad_accum_steps} micro-batches",
+        )
+        self.require_ranks(max(self.train.ranks, 1))
+        _require(
             self.optimizer.warmup_steps < self.train.total_steps,
             "optimizer.warmup_steps",
             f"{self.optimizer.warmup_steps} is not below train.total_steps"
@@ -414,3 +430,22 @@ class Settings:
     @property
     def grad_accum_steps(self) -> int:
         return self.rows // self.train.micro_batch
+
+    @property
+    def n_shares(self) -> int:
+        """Parts of a step whose gradients are added up in order."""
+        return self.train.shares or self.grad_accum_steps
+
+    def require_ranks(self, size: int) -> None:
+        """Raise `SettingsError` where so many ranks can't have as many shares each."""
+        _require(
+            self.n_shares % size == 0,
+            "train.ranks",
+            f"{size} ranks can't share the {self.n_shares} parts of a step evenly"
+            f" ({'train.shares' if self.train.shares else 'its micro-batches'});"
+            f" these can: {', '.join(map(str, _divisors(self.n_shares)))}",
+        )
+
+
+def _divisors(number: int) -> list[int]:
+    return [each for each in range(1, number + 1) if number % each == 0]

@@ -99,6 +99,8 @@ class TokenIndex:
     @property
     def apart_words(self) -> str:
         """What of it the test sets have, too; empty where there is nothing."""
+        if self.apart and not self.text_bytes:
+            return "holds tokens: they are not searched for the text of test sets"
         if not self.apart_pieces:
             return ""
         return (
@@ -139,10 +141,9 @@ def origins_path(folder: Path, index: TokenIndex) -> Path:
     return folder / index.origins_name
 
 
-def file_name(folder: Path, index: TokenIndex, number: int) -> str:
-    """Name of a source's file by its number in their order; empty where there is none."""
-    files = _read_files(_files_path(folder, index)) or ()
-    return files[number].name if number < len(files) else ""
+def file_names(folder: Path, index: TokenIndex) -> list[str]:
+    """Names of a source's files in their order; none of a `python:` source."""
+    return [file.name for file in _read_files(_files_path(folder, index)) or ()]
 
 
 def rows_in(tokens: int, context: int) -> int:
