@@ -18,7 +18,7 @@ from trainer.persistence.checkpoints import NO_CHECKPOINT_ALARM, Checkpointer
 from trainer.persistence.hold import Hold
 from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
-from trainer.persistence.source_notes import tell_text, telling
+from trainer.persistence.source_notes import tell_tests, tell_text, telling
 from trainer.persistence.source_watch import SourceWatch
 from trainer.proxy.feed import Feed, open_feed
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
@@ -258,6 +258,7 @@ def _open_feed(
     )
     reporter.now(preparing=None)
     tell_text(feed.sources, reporter)
+    tell_tests(feed.tests, reporter)
     if phase > 1 and phase_start == step:
         _tell_sources(feed, reporter)
     _tell_held_out(settings, feed, reporter)

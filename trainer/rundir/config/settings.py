@@ -208,6 +208,12 @@ class CheckpointSettings:
 MOST_AUDIT_TOKENS = 1_000_000
 """Hours of sampling, at each checkpoint."""
 
+DEFAULT_HELD_OUT_ROWS = 16
+"""Also of audits that don't tell how many they took."""
+
+MOST_HELD_OUT_ROWS = 1000
+"""Each audit keeps the loss of every row; `andrea-console evaluate` takes the whole text."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
@@ -221,8 +227,16 @@ class AuditSettings:
     """Coherence score (0 to 100) under which an audit counts against the run."""
     patience: int = 5
     """Audits in a row under the threshold that halt the run; 0 turns the gate off."""
+    held_out_rows: int = DEFAULT_HELD_OUT_ROWS
+    """Rows of each source that `val_loss` is taken from, at most."""
 
     def __post_init__(self) -> None:
+        _require(
+            0 < self.held_out_rows <= MOST_HELD_OUT_ROWS,
+            "audit.held_out_rows",
+            f"{self.held_out_rows} is not from 1 to {MOST_HELD_OUT_ROWS:,}; andrea-console"
+            " evaluate takes the loss on the whole held-out text",
+        )
         _require(self.tokens > 0, "audit.tokens", f"{self.tokens} is not above 0")
         samples = f" × {self.n_samples:,} samples" if self.prompts else ""
         most = f"{self.tokens:,}{samples} is more than {MOST_AUDIT_TOKENS:,}"
@@ -290,6 +304,10 @@ class SourceSettings:
         return self.path.startswith(TOKENS)
 
 
+TEST = "test+"
+"""Before the name of a test set, where it stands beside sources: in `tokens/`, and in audits."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmPolicy:
     """Bounds of an arm's weight: 0 ≤ floor ≤ cap."""
@@ -333,6 +351,9 @@ class Settings:
     audit: AuditSettings = AuditSettings()
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
     policy: Mapping[str, ArmPolicy] = field(default_factory=dict)
+    test: Mapping[str, SourceSettings] = field(default_factory=dict)
+    """Test sets: measured, never trained on; training text that shares 13 words in a row with one
+    is left out."""
     trainer: TrainerSettings = TrainerSettings()
 
     def __post_init__(self) -> None:
@@ -363,6 +384,7 @@ class Settings:
             "token ids mean nothing without the tokenizer that made them: name its tokenizer.json"
             " as tokenizer.path (--tokenizer for a new run)",
         )
+        self._check_tests()
         row_tokens = self.train.micro_batch * self.model.context
         _require(
             self.train.batch_tokens % row_tokens == 0,
@@ -393,6 +415,27 @@ class Settings:
         _require(bool(self.sources), "sources", "there is no source to train on")
         caps = [self.bounds_of(name).cap for name in self.sources]
         _require(max(caps) > 0, "policy", "all caps are 0: no arm could be pulled")
+
+    def _check_tests(self) -> None:
+        name = next(iter(self.test), "")
+        _require(
+            RULES[self.rules].keeps_apart or not self.test,
+            f"test.{name}",
+            f"a run of rules {self.rules} was prepared without test sets; a new run may have them",
+        )
+        for name, source in self.test.items():
+            _require(
+                name not in self.sources and f"{TEST}{name}" not in self.sources,
+                f"test.{name}",
+                "a source has this name, too; what is trained on can't be tested on",
+            )
+            is_text = not source.holds_tokens
+            _require(is_text, f"test.{name}.path", "is of tokens; a test set is text")
+
+    @property
+    def tests(self) -> dict[str, SourceSettings]:
+        """The test sets by the names that they have beside sources."""
+        return {f"{TEST}{name}": source for name, source in self.test.items()}
 
     @property
     def default_bounds(self) -> ArmPolicy:
