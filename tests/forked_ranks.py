@@ -201,12 +201,12 @@ def train_in_fp16() -> None:
     """With a first scale that overflows, so that each step tries some."""
     from trainer.engine import engine  # noqa: PLC0415
 
-    real = engine.place
+    real = engine.place  # type: ignore[attr-defined]
 
     def place(*arguments: Any) -> Any:
         return dataclasses.replace(real(*arguments), precision="fp16")
 
-    engine.place = place  # type: ignore[assignment]
+    engine.place = place  # type: ignore[attr-defined]
     engine.FIRST_LOSS_SCALE = 2.0**24
 
 
