@@ -21,7 +21,8 @@ class MarkKind(IntEnum):
     NONFINITE = 1
     SETTINGS = 2
     STALL = 3
-    RESTART = 4
+    HELD_OUT = 4
+    RESTART = 5
 
     @property
     def ink(self) -> Ink:

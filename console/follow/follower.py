@@ -33,6 +33,7 @@ from console.view.next_start import NextStartBook
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.view.pivots import PivotBook
 from console.view.run_view import MOVED, UNREADABLE, Event, Mark, RunView, Severity, Status
+from console.view.sample_marks import SampleMarks
 from console.view.source_book import SourceBook
 from console.view.sources import SourceFacts
 from console.view.thinning_book import ThinningBook
@@ -102,6 +103,7 @@ class Follower:
         self._log = LogTail(run.log)
         self._pivots = PivotBook(run)
         self._forks = ForkBook(run)
+        self._samples = SampleMarks()
         self._events = EventBook(run)
         self._health = HealthBook()
         self._next_start = NextStartBook(run)
@@ -298,6 +300,7 @@ class Follower:
         is_current = is_state_current(state, presence, launched.pid if launched else None)
         free_bytes, free_inodes = _free(self.run)
         marks = self._forks.join(self._pivots.label(history.marks))
+        marks = self._samples.join(marks, self._audits.all)
         self._look_at_whole(marks, settings, last_end(state, is_running=presence.is_running))
         facts = Facts(
             run=self.run,

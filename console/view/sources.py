@@ -56,6 +56,8 @@ class SourceRow:
     """Where the pivot's review saw this share going to; `None` in the first phase."""
     shares: tuple[float, ...] = ()
     """Of the steps of each part of the run so far."""
+    left_out: str = ""
+    """What of its text is trained on nowhere, or more than once, in words; empty: nothing."""
 
     @property
     def passes(self) -> float | None:
@@ -111,12 +113,31 @@ def sources_at(facts: SourceFacts, step: int | None) -> tuple[SourceRow, ...]:
                 given_rows=given.rows,
                 loss=moment.average(name, "loss", LOSS_MEMORY_PULLS, is_of_phase=False),
                 val_loss=val_losses.get(name),
+                left_out="" if size is None else left_out_words(size),
                 share=moment.share(name),
                 wanted=wanted.get(name),
                 shares=() if arm is None or shares is None else tuple(shares[:, arm].tolist()),
             )
         )
     return tuple(sorted(rows, key=lambda row: (-(row.share or 0.0), row.name)))
+
+
+def left_out_words(size: TokenIndex) -> str:
+    """`1,204 copies kept, 3.1M tokens set aside, 12 passages of test sets out`."""
+    told = {
+        f"{{}} copies {'out' if size.drops_duplicates else 'kept'}": size.duplicates,
+        "{} tokens set aside": size.set_aside_tokens,
+        "{} passages of test sets out": size.apart_pieces,
+    }
+    return ", ".join(words.format(formatting.short_steps(n)) for words, n in told.items() if n)
+
+
+def losses_on_tests(facts: SourceFacts, step: int | None) -> tuple[tuple[str, float], ...]:
+    """Name and loss of each test set by the newest audit; `None`: now. Names are foreign text."""
+    end = len(facts.audits)
+    if step is not None:
+        end = bisect_right(facts.audits, step, key=lambda audit: audit.step)
+    return facts.audits[end - 1].test_losses if end else ()
 
 
 def often_seen(facts: SourceFacts) -> str:

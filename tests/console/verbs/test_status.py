@@ -135,6 +135,10 @@ def test_json_tells_of_each_source_what_the_screen_does() -> None:
         train_tokens=1_281,
         held_out_tokens=0,
         duplicates=3,
+        set_aside_tokens=9,
+        apart_pieces=2,
+        apart_documents=1,
+        apart_bytes=300,
     )
     series = Series()
     arm = series.codes_of(["docs"] * 3)
@@ -158,6 +162,10 @@ def test_json_tells_of_each_source_what_the_screen_does() -> None:
             "share": 1.0,
             "wanted_share": None,
             "duplicates": 3,
+            "set_aside_tokens": 9,
+            "test_set_passages": 2,
+            "test_set_documents": 1,
+            "test_set_bytes": 300,
             "memorised": "since step ~2: gap",
         }
     ]
