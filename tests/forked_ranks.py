@@ -5,6 +5,7 @@ is as it is in earnest but for the exec: rank 0 starts the others itself, they m
 """
 
 import contextlib
+import dataclasses
 import os
 import signal
 import subprocess
@@ -82,7 +83,7 @@ class Forked:
             self._code = self._zygote.exit_code(self.pid)
         return self._code
 
-    def wait(self, seconds: float = 60.0) -> int:
+    def wait(self, seconds: float = 100.0) -> int:
         deadline = time.monotonic() + seconds
         while (code := self.poll()) is None:
             assert time.monotonic() < deadline, "it never ends"
@@ -196,6 +197,19 @@ def spoil_the_third_step_of_rank_1() -> None:
     Engine._accumulate = spoilt  # type: ignore[method-assign, assignment]
 
 
+def train_in_fp16() -> None:
+    """With a first scale that overflows, so that each step tries some."""
+    from trainer.engine import engine  # noqa: PLC0415
+
+    real = engine.place  # type: ignore[attr-defined]
+
+    def place(*arguments: Any) -> Any:
+        return dataclasses.replace(real(*arguments), precision="fp16")
+
+    engine.place = place  # type: ignore[attr-defined]
+    engine.FIRST_LOSS_SCALE = 2.0**24
+
+
 def never_join() -> None:
     """Ranks that load torch for ever."""
     import trainer.together  # noqa: PLC0415
@@ -262,6 +276,7 @@ _PATCHES: dict[str, Callable[[], None]] = {
     for each in (
         sum_by_all_reduce,
         spoil_the_third_step_of_rank_1,
+        train_in_fp16,
         never_join,
         die_while_joining,
         wait_a_moment_for_ranks,

@@ -70,7 +70,13 @@ def _run(argv: Sequence[str] | None, signals: Signals) -> int:
         with Hold(run) as hold:
             if arguments.prepares:
                 return _live(hold, signals, prepares=True)
-            return _live(hold, signals, until=arguments.until, ranks=arguments.ranks)
+            return _live(
+                hold,
+                signals,
+                until=arguments.until,
+                ranks=arguments.ranks,
+                limit_seconds=arguments.limit_seconds,
+            )
     except RunError as error:
         print_line(f"andrea-trainer: {error}", to=sys.stderr)
         return error.exit_code
@@ -97,11 +103,27 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         "--until", type=int, metavar="STEP", help="train no further than to this step, save, exit 0"
     )
     parser.add_argument(
+        "--for",
+        type=_seconds,
+        dest="limit_seconds",
+        metavar="TIME",
+        help="end by itself, saved, within this time, as 11h50m; exit 143",
+    )
+    parser.add_argument(
         "--ranks", type=int, metavar="N", help="train on so many GPUs, instead of train.ranks"
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(prepares=False, part=None)
     return parser.parse_args(words)
+
+
+def _seconds(text: str) -> float:
+    from trainer.deadline import seconds_of  # noqa: PLC0415
+
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _parse_prepare(words: list[str]) -> argparse.Namespace:
@@ -169,6 +191,7 @@ def _live(
     prepares: bool = False,
     until: int | None = None,
     ranks: int | None = None,
+    limit_seconds: float | None = None,
 ) -> Exit:
     """The whole life of a trainer that holds the run; its end is in the state, in words."""
     run = hold.run
@@ -181,7 +204,16 @@ def _live(
             if outcome is Exit.FINISHED:
                 return outcome
         else:
-            outcome = start(run, before, reporter, signals, hold=hold, until=until, ranks=ranks)
+            outcome = start(
+                run,
+                before,
+                reporter,
+                signals,
+                hold=hold,
+                until=until,
+                ranks=ranks,
+                limit_seconds=limit_seconds,
+            )
     except RunError as error:
         _end(reporter, error.exit_code, str(error), is_said=False)  # _run says it, on stderr
         raise
@@ -248,17 +280,18 @@ def start(
     hold: Hold | None = None,
     until: int | None = None,
     ranks: int | None = None,
+    limit_seconds: float | None = None,
 ) -> Exit:
     """Train under a lock that is held already; the end is not yet in the state.
 
     `hold`: looked at in each step. `until`: a step to end after, before the run's last. `ranks`:
-    so many instead of `train.ranks`.
+    so many instead of `train.ranks`. `limit_seconds`: to end by itself within so long.
     """
     try:
         settings = _look_ahead(run, reporter, signals, "loading torch")
         if ranks is not None:
             settings = replace(settings, train=replace(settings.train, ranks=ranks))
-        return _train(run, settings, before, reporter, signals, hold, until)
+        return _train(run, settings, before, reporter, signals, hold, until, limit_seconds)
     except StopRequested:
         reporter.now(reason="stopped while starting; nothing was trained, nothing to save")
         return signals.stop_exit or Exit.TERMINATED
@@ -289,6 +322,7 @@ def _train(
     signals: Signals,
     hold: Hold | None,
     until: int | None,
+    limit_seconds: float | None,
 ) -> Exit:
     # torch takes seconds to load: handlers, lock and settings come first
     from trainer.session import run_trainer  # noqa: PLC0415
@@ -301,6 +335,7 @@ def _train(
         signals=signals,
         hold=hold,
         until=until,
+        limit_seconds=limit_seconds,
     )
 
 

@@ -4,10 +4,12 @@ Imported only after signals, arguments, lock and settings are settled: it loads 
 """
 
 import os
+import time
 from contextlib import ExitStack
 from functools import partial
 
 from trainer.crew.where import where_am_i
+from trainer.deadline import Deadline, deadline_of, expected_save
 from trainer.engine.device import place
 from trainer.engine.engine import Engine
 from trainer.engine.ranks import Ranks
@@ -19,7 +21,7 @@ from trainer.persistence.reporter import Reporter
 from trainer.persistence.source_notes import tell_tests, tell_text, telling
 from trainer.persistence.source_watch import SourceWatch
 from trainer.proxy.feed import Feed, open_feed
-from trainer.rundir.checkpoints.checkpoint import Checkpoint
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
 from trainer.rundir.checkpoints.coverage import own_checkpoints, require_as_audited
 from trainer.rundir.config.continuity import compare_environment
 from trainer.rundir.config.rules import RULES
@@ -46,13 +48,16 @@ def run_trainer(
     signals: Signals,
     hold: Hold | None = None,
     until: int | None = None,
+    limit_seconds: float | None = None,
 ) -> Exit:
     """Resume from the newest checkpoint and train; `before`: the state the last start left;
-    `hold`: looked at in each step; `until`: a step to end after, before the last.
+    `hold`: looked at in each step; `until`: a step to end after, before the last;
+    `limit_seconds`: to end by itself, saved, within so long of this call.
 
     Raises `StopRequested` while it opens, and the errors of `outcomes`; whatever ends it, the
     files are as the contract says.
     """
+    began = time.monotonic()
     try:
         with without_collector():
             training = _open(run, settings, before, reporter, signals)
@@ -60,6 +65,8 @@ def run_trainer(
         raise unreadable(run, error) from error
     if hold is not None:
         training.look_at_hold = partial(hold.look, reporter)
+    if limit_seconds is not None:
+        training.deadline.end_within(began + limit_seconds)
     if until is not None:
         training.last_step = min(until, training.last_step)
     try:
@@ -150,6 +157,8 @@ def _open_around(
         require_as_audited(run, newest)
     signals.stop_if_asked()
     _tell_environment(before, engine, feed, reporter)
+    deadline = _deadline(settings, engine, reporter, signals)
+    engine.before_micro_step = deadline.before_micro_step
     checkpointer = Checkpointer(
         run=run,
         settings=settings,
@@ -157,7 +166,7 @@ def _open_around(
         feed=feed,
         history=history,
         reporter=reporter,
-        skips_audit=lambda: signals.wants_stop_at_once,
+        skips_audit=lambda: signals.wants_stop_at_once or deadline.leaves_no_audit(),
     )
     opened.callback(checkpointer.close)
     _tell_repair(reporter, checkpointer.repair)
@@ -169,6 +178,7 @@ def _open_around(
         checkpointer=checkpointer,
         reporter=reporter,
         signals=signals,
+        deadline=deadline,
         source_watch=SourceWatch(run, settings, _drifts(feed), reporter),
         hold_wanted=lambda: hold_wanted(run),
         last_step=settings.train.total_steps,
@@ -253,6 +263,18 @@ def _open_feed(
         _tell_sources(feed, reporter)
     _tell_held_out(settings, feed, reporter)
     return feed
+
+
+def _deadline(settings: Settings, engine: Engine, reporter: Reporter, signals: Signals) -> Deadline:
+    n_bytes = checkpoint_bytes(engine.parameters.n_params)
+
+    def save_seconds() -> float:
+        save = reporter.state.last_save
+        return expected_save(n_bytes, save.seconds if save is not None and save.ok else None)
+
+    return deadline_of(
+        settings.train, signals, save_seconds=save_seconds, is_alone=engine.ranks.size == 1
+    )
 
 
 def _drifts(feed: Feed) -> dict[str, Drift]:

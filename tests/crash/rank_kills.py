@@ -25,14 +25,14 @@ MOST_SECONDS = 1.5
 def kill_at_random(ranks: Zygote, directory: Path, kills: int, seed: int) -> Counter[str]:
     """Kill so many times; what was hit. Raises `AssertionError` where a byte differs."""
     chance = random.Random(seed)
-    straight = make_ranks_run(directory / "straight", total_steps=40, every=4)
+    straight = make_ranks_run(directory / "straight", total_steps=24, every=4)
     assert ranks.train(straight) == 0
     wanted = _bytes_of(straight)
     hit: Counter[str] = Counter()
     n_run = 0
     while hit.total() < kills:
         n_run += 1
-        run = make_ranks_run(directory / f"run{n_run}", total_steps=40, every=4)
+        run = make_ranks_run(directory / f"run{n_run}", total_steps=24, every=4)
         while hit.total() < kills and _kill_once(ranks, run, chance, hit):
             pass
         set_in(run, ranks=chance.choice(SIZES))

@@ -1,15 +1,21 @@
 """The gradient of a step is the sum of its shares in their order, whoever has computed them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from trainer.engine.engine import Engine
 from trainer.engine.gradient_norm import norm_of
-from trainer.engine.ranks import SLICE_UNIT, slices_of
+from trainer.engine.gradient_sum import GradientSum
+from trainer.engine.ranks import SLICE_UNIT, Ranks, slices_of
 from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.run_toml import parse_settings
 from trainer.rundir.config.settings import Settings
@@ -111,3 +117,46 @@ def test_slices_are_whole_units_in_a_row(n_params: int, size: int) -> None:
     assert all(part.start % SLICE_UNIT == 0 for part in slices)
     lengths = [part.stop - part.start for part in slices]
     assert max(lengths) - min(lengths) < 2 * SLICE_UNIT
+
+
+class InOneProcess(Ranks):
+    """Ranks whose copies are looked up in each other's memory."""
+
+    gradients: ClassVar[dict[int, torch.Tensor]] = {}
+
+    def exchange(self, gradients: torch.Tensor, received: torch.Tensor) -> Sequence[torch.Tensor]:
+        own = self.slices[self.rank]
+        return [self.gradients[rank][own] for rank in range(self.size)]
+
+
+@given(
+    size=st.integers(1, 6),
+    n_rounds=st.integers(1, 4),
+    n_params=st.integers(1, 5 * SLICE_UNIT),
+    seed=st.integers(0, 2**31),
+)
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_any_ranks_sum_any_shares_as_one_adds_them_up(
+    size: int, n_rounds: int, n_params: int, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    shares = torch.randn(n_rounds * size, n_params, generator=generator)
+    wanted = torch.zeros(n_params)
+    for share in shares:
+        wanted += share
+    crew = [InOneProcess(rank=rank, size=size) for rank in range(size)]
+    owns = [ranks.divide(n_params) for ranks in crew]
+    buffers = [torch.zeros(n_params) for _ in crew]
+    sums = [
+        GradientSum(buffer, own, ranks, is_plain=False)
+        for buffer, own, ranks in zip(buffers, owns, crew, strict=True)
+    ]
+    for each in sums:
+        each.begin()
+    for at in range(0, len(shares), size):
+        computed = shares[at : at + size]
+        InOneProcess.gradients = dict(enumerate(computed))
+        for buffer, share, each in zip(buffers, computed, sums, strict=True):
+            buffer.copy_(share)
+            each.take()
+    assert torch.equal(torch.cat([each.own for each in sums]), wanted)

@@ -5,13 +5,12 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.crash.rank_kills import processes_of
-from tests.forked_ranks import Forked, Zygote, make_ranks_run, set_in, zygote
+from tests.crash.rank_kills import kill_at_random, processes_of
+from tests.forked_ranks import Forked, Zygote, make_ranks_run, set_in
 from tests.tiny import strict_json
 from tests.waiting import wait_for
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints
@@ -20,12 +19,6 @@ from trainer.rundir.outcomes import Exit
 from trainer.rundir.state import State, read_state
 
 FOR_EVER = 100_000
-
-
-@pytest.fixture(scope="module")
-def ranks() -> Iterator[Zygote]:
-    with zygote() as opened:
-        yield opened
 
 
 def state_of(run: RunDirectory) -> State:
@@ -213,3 +206,8 @@ def environment_of(launcher: str, rank: int, port: int) -> dict[str, str]:
         return {**meeting, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
     step = {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank), "SLURM_STEP_NUM_TASKS": "2"}
     return {**meeting, **step}
+
+
+def test_any_rank_killed_at_any_moment_costs_no_byte(ranks: Zygote, tmp_path: Path) -> None:
+    """`python -m tests.crash.rank_kills 100 1` draws more."""
+    assert kill_at_random(ranks, tmp_path, 2, seed=1).total() == 2

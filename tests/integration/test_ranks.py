@@ -1,22 +1,16 @@
 """A run's bytes do not depend on how many ranks train it, nor on when their number changes."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.forked_ranks import Zygote, make_ranks_run, set_in, zygote
+from tests.forked_ranks import Zygote, make_ranks_run, set_in
+from tests.gpu.check import is_same_by_ranks
 from tests.tiny import strict_json, timeless
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.outcomes import Exit
 from trainer.rundir.state import State, read_state
-
-
-@pytest.fixture(scope="module")
-def ranks() -> Iterator[Zygote]:
-    with zygote() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +106,16 @@ def test_a_run_of_two_ranks_is_proven_by_one(ranks: Zygote, tmp_path: Path) -> N
     replay = (read_state(run.state) or State()).replay
     assert replay is not None
     assert (replay.proven, replay.differing) == (8, 0)
+
+
+def test_scales_of_fp16_are_tried_by_all_ranks_alike(ranks: Zygote, tmp_path: Path) -> None:
+    written = []
+    for size in (1, 2):
+        run = make_ranks_run(tmp_path / f"{size}", ranks=size, total_steps=5)
+        assert ranks.train(run, patch="train_in_fp16") == Exit.FINISHED, run.log.read_text()
+        written.append((run.path / "step_000005.bin").read_bytes())
+    assert written[0] == written[1]
+
+
+def test_the_check_for_gpus_compares_one_rank_with_two(ranks: Zygote, tmp_path: Path) -> None:
+    assert is_same_by_ranks(tmp_path, ranks.train, "cpu", "fp32")

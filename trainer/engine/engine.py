@@ -55,6 +55,8 @@ class Engine:
         """Whether weights, m and v are those of `step`: not while an update changes them."""
         self.before_update: Callable[[], None] = lambda: None
         """Called before each update changes weights, m and v."""
+        self.before_micro_step: Callable[[], None] = lambda: None
+        """Called before each pass of a step; may raise to give the step up."""
         self.before_token: Callable[[], None] = lambda: None
         """Called before each token of a sample; may raise to give it up."""
         self.placement: Placement = place(settings.train, self.ranks.local)
@@ -187,6 +189,7 @@ class Engine:
         for micro_inputs, micro_targets in zip(
             inputs.chunk(n_own), targets.chunk(n_own), strict=True
         ):
+            self.before_micro_step()
             with self.placement.passes():
                 loss = self._loss(micro_inputs, micro_targets) / n_micro_steps
             (loss * scale).backward()

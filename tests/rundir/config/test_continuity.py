@@ -26,6 +26,8 @@ HARMLESS = {
     "train.device",
     "train.ranks",
     "train.rank_timeout_seconds",
+    "train.stop_within_seconds",
+    "train.end_at",
     "train.compile",
     "trainer.command",
     "trainer.restart",

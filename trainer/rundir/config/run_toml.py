@@ -221,6 +221,8 @@ _COMMENTS = {
     "train.shares": "parts of a step that ranks divide; 0: its micro-batches",
     "train.ranks": "processes that train together, a GPU each; 0: one for each GPU",
     "train.rank_timeout_seconds": "all end where one of them is not heard of for so long",
+    "train.stop_within_seconds": "what a stop may take; 0: no limit",
+    "train.end_at": "when to stop by itself, as 2026-12-05 18:00",
     "train.device": "auto | cpu | cuda | cuda:N",
     "train.precision": "auto | fp32 | bf16 | fp16 ; weights, m and v are float32 always",
     "train.compile": "torch.compile, on CUDA",

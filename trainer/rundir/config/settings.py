@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX
 from trainer.rundir.config.rules import NEWEST_RULES, RULES
@@ -16,6 +17,14 @@ _DEVICE = re.compile(r"auto|cpu|cuda(:[0-9]+)?")
 def _require(condition: bool, setting: str, message: str) -> None:
     if not condition:
         raise SettingsError(f"{setting}: {message}")
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _require_positive(section: str, **values: float) -> None:
@@ -105,6 +114,11 @@ class TrainSettings:
     """Processes that train together, a GPU each; no bit depends on them. 0: one for each GPU."""
     rank_timeout_seconds: float = 120.0
     """All end where one of them is not heard of for so long."""
+    stop_within_seconds: float = 0.0
+    """From a stop signal to the end: a step that can't be saved by then is given up. 0: no
+    limit."""
+    end_at: str = ""
+    """When to stop by itself, as `2026-12-05 18:00`, in the machine's time zone; empty: never."""
     device: str = "auto"
     precision: str = "auto"
     """Of the forward and backward pass; weights, m and v are float32 always."""
@@ -120,6 +134,16 @@ class TrainSettings:
             batch_tokens=self.batch_tokens,
             micro_batch=self.micro_batch,
             rank_timeout_seconds=self.rank_timeout_seconds,
+        )
+        _require(
+            0 <= self.stop_within_seconds < math.inf,
+            "train.stop_within_seconds",
+            f"{self.stop_within_seconds:g} is no finite number from 0 on",
+        )
+        _require(
+            not self.end_at or _is_moment(self.end_at),
+            "train.end_at",
+            f"{self.end_at!r} is no moment, as 2026-12-05 18:00",
         )
         _require(self.shares >= 0, "train.shares", f"{self.shares} is below 0")
         _require(self.ranks >= 0, "train.ranks", f"{self.ranks} is below 0")
