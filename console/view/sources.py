@@ -123,13 +123,16 @@ def sources_at(facts: SourceFacts, step: int | None) -> tuple[SourceRow, ...]:
 
 
 def left_out_words(size: TokenIndex) -> str:
-    """`1,204 copies kept, 3.1M tokens set aside, 12 passages of test sets out`."""
-    told = {
-        f"{{}} copies {'out' if size.drops_duplicates else 'kept'}": size.duplicates,
-        "{} tokens set aside": size.set_aside_tokens,
-        "{} passages of test sets out": size.apart_pieces,
-    }
-    return ", ".join(words.format(formatting.short_steps(n)) for words, n in told.items() if n)
+    """`1.2k copies kept, 3.1M tokens set aside, 12 passages of test sets out`."""
+    fate = "out" if size.drops_duplicates else "kept"
+    told = (
+        (size.duplicates, f"copy {fate}", f"copies {fate}"),
+        (size.set_aside_tokens, "token set aside", "tokens set aside"),
+        (size.apart_pieces, "passage of a test set out", "passages of test sets out"),
+    )
+    words = [f"{formatting.short_steps(n)} {one if n == 1 else many}" for n, one, many in told if n]
+    is_searched = not size.apart or size.text_bytes
+    return ", ".join(words if is_searched else [*words, "not searched for test sets"])
 
 
 def losses_on_tests(facts: SourceFacts, step: int | None) -> tuple[tuple[str, float], ...]:

@@ -253,6 +253,8 @@ def test_copies_what_is_set_aside_and_what_a_test_set_has_are_told_in_words() ->
     assert left_out_words(size) == words
     dropped = replace(size, drops_duplicates=True, set_aside_tokens=0)
     assert "copies out, 12" in left_out_words(dropped)
+    of_tokens = replace(size, duplicates=1, set_aside_tokens=0, apart_pieces=0, apart="0")
+    assert left_out_words(of_tokens) == "1 copy kept, not searched for test sets"
 
 
 def test_the_loss_on_test_sets_is_that_of_the_newest_audit_by_then() -> None:
