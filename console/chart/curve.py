@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
 from string import ascii_lowercase
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from console.chart.grid import Buckets, Grid
 from console.chart.grown import Grown
 from console.chart.kept import Kept
 from console.chart.series import SeriesView, Values
-from console.chart.smoothing import smooth_on
+from console.chart.smoothing import USUAL, smooth_on
 
 T = TypeVar("T")
 
@@ -36,6 +36,8 @@ class Curve:
     """Values in sight that are not above 0, where the axis is to be logarithmic."""
     letter: str = ""
     """Tells curves of one kind apart where there is no colour."""
+    is_band: bool = False
+    """Its bars, of many values each, are a ground for the smoothed curve: every other dot."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -69,8 +71,13 @@ def smoothed(view: SeriesView, strength: float | None, kept: Kept, *, stride: in
     """
     if strength is None:
         return view.ema
-    decay = strength**stride
-    return kept.lasting(smooth_on, Grown).of(view.loss, decay, partial(smooth_on, decay))
+    return smoothed_values("loss", view.loss, strength**stride, kept)
+
+
+def smoothed_values(key: str, values: npt.NDArray[Any], decay: float | None, kept: Kept) -> Values:
+    """What no record brings an EMA of, by that of `USUAL` if none is wanted; `key` names it."""
+    decay = USUAL if decay is None else decay
+    return kept.lasting((smooth_on, key), Grown).of(values, decay, partial(smooth_on, decay))
 
 
 def letter_of(number: int) -> str:

@@ -58,8 +58,7 @@ def difference_curves(source: Source) -> Iterator[Curve]:
     """Each other run's smoothed loss less this one's at the same place of the axis."""
     grid, own_x = source.grid, _x(source)
     own = smoothed(source.view, source.look.smoothing, source.kept)
-    is_empty = grid.starts[1:] == grid.starts[:-1]
-    newest = np.maximum(grid.starts[1:] - 1, 0)
+    newest, is_empty = grid.newest()
     for number, other in enumerate(source.data.others):
         if not len(other.series):
             continue

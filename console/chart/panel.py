@@ -62,7 +62,8 @@ class Panel:
 
 def fit_panel(track: AnyTrack, curves: Sequence[Curve], scale: Scale, rows: int) -> Panel:
     """With the axis that shows what is usual in the window; what lies far from it is beyond."""
-    values = _ends(curves)
+    # What lies between the noisy values stretches no axis.
+    values = _ends([c for c in curves if not (track.kind.is_noisy and c.ink is Ink.SMOOTH)])
     if not len(values):
         return Panel(track=track, curves=curves, axis=fit_axis(Scale.LINEAR, 0.0, 0.0), rows=rows)
     low, high = float(values.min()), float(values.max())
@@ -153,7 +154,10 @@ def _draw_curve(
     """Over what is there: its dots, and its letter now and then."""
     columns = characters.shape[1]
     dots = glyphs.smooth if curve.ink is Ink.SMOOTH else glyphs.raw
-    layer = encode(rasterise(curve.buckets, panel.axis, panel.rows * dots.rows), dots)
+    bits = rasterise(curve.buckets, panel.axis, panel.rows * dots.rows)
+    if curve.is_band:
+        bits &= np.indices(bits.shape).sum(axis=0) % 2 == 0
+    layer = encode(bits, dots)
     is_drawn = layer != " "
     characters[is_drawn], inks[is_drawn] = layer[is_drawn], curve.ink
     if curve.letter:

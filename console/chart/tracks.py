@@ -12,12 +12,16 @@ from console.chart.axis import LARGEST, Scale
 from console.chart.by_arm import means_by_arm, shares_by_arm
 from console.chart.cell_rows import CURVES, Ink
 from console.chart.chart_data import Look, Points
-from console.chart.curve import Curve, Source, letter_of, smoothed
-from console.chart.grid import Buckets
+from console.chart.curve import Curve, Source, letter_of, smoothed, smoothed_values
+from console.chart.grid import Buckets, Grid
 from console.chart.others import difference_curves, other_curves
 from console.chart.series import SeriesView, Values
-from console.chart.smoothing import smoothing_name
+from console.chart.smoothing import smoothing_name, smoothing_name_beside
 from console.chart.track import AnyTrack, Field, Track
+
+
+_BAND = 4
+"""With so many records a column noisy values are a band."""
 
 
 def scale_of(track: AnyTrack, look: Look) -> Scale:
@@ -51,6 +55,7 @@ def _curves(track: AnyTrack, source: Source, above: float) -> Iterator[Curve]:
         case Track.RATE:
             rates = source.kept.of(view, track, _tokens_per_second)
             yield _plain(track, rates, source, above)
+            yield _smooth(_smoothed_rates(source), source.at, source.grid, source, above)
         case Track.REWARD:
             yield from means_by_arm(track, view.reward, source)
         case Track.LOSS_BY_ARM:
@@ -58,12 +63,16 @@ def _curves(track: AnyTrack, source: Source, above: float) -> Iterator[Curve]:
         case Track.SHARE:
             yield from shares_by_arm(source)
         case Field():
-            found = [each for each in source.data.fields if each.name == track.name]
-            yield from (_dense(each, source, above) for each in found)
+            for each in source.data.fields:
+                if each.name == track.name:
+                    yield from _dense(each, source, above)
         case Track.DIFFERENCE:
             yield from difference_curves(source)
         case _ if track.kind.is_plain:
             yield _plain(track, view.column(track), source, above)
+            if track.kind.is_noisy:
+                values = _smoothed(track, view.column(track), source)
+                yield _smooth(values, source.at, source.grid, source, above)
 
 
 def _loss(source: Source, above: float) -> Iterator[Curve]:
@@ -89,8 +98,40 @@ def _hidden(source: Source) -> int:
 
 
 def _plain(track: Track, values: npt.NDArray[np.floating], source: Source, above: float) -> Curve:
-    buckets = source.bucket(track, values, above)
-    return Curve(name=track, buckets=buckets, ink=Ink.RAW, value=float(values[source.at]))
+    return Curve(
+        name=track,
+        buckets=source.bucket(track, values, above),
+        ink=Ink.RAW,
+        value=float(values[source.at]),
+        is_band=track.kind.is_noisy and _is_crowded(source.grid),
+    )
+
+
+def _is_crowded(grid: Grid) -> bool:
+    return int(grid.starts[-1] - grid.starts[0]) >= _BAND * grid.columns
+
+
+def _smoothed(name: str, values: npt.NDArray[np.floating], source: Source) -> Values:
+    return smoothed_values(name, values, source.look.smoothing, source.kept)
+
+
+def _smoothed_rates(source: Source) -> Values:
+    """Tokens by the time that they took, both smoothed."""
+    view = source.view
+    tokens, ms = (_smoothed(name, view.column(name), source) for name in ("tokens", "ms"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates: Values = tokens * 1000 / ms
+    return rates
+
+
+def _smooth(values: Values, at: int, grid: Grid, source: Source, above: float) -> Curve:
+    """Over the values as they are."""
+    return Curve(
+        name=smoothing_name_beside(source.look.smoothing),
+        buckets=grid.ends(values, above),
+        ink=Ink.SMOOTH,
+        value=float(values[at]) if at >= 0 else float("nan"),
+    )
 
 
 def _sparse(points: Points, source: Source, number: int | None) -> Curve:
@@ -115,7 +156,7 @@ def _sparse(points: Points, source: Source, number: int | None) -> Curve:
     )
 
 
-def _dense(points: Points, source: Source, above: float) -> Curve:
+def _dense(points: Points, source: Source, above: float) -> Iterator[Curve]:
     """Values at many steps: what is read is the newest that there was then."""
     grid, step = source.grid, points.step
     own, last = source.view.step, len(source.view) - 1
@@ -125,7 +166,14 @@ def _dense(points: Points, source: Source, above: float) -> Curve:
     buckets = source.kept_of(points, lambda: filled.bucket(points.value, above))
     newest = int(np.searchsorted(step, source.view.step[source.at], side="right")) - 1
     value = float(points.value[newest]) if newest >= 0 else float("nan")
-    return Curve(name=points.name, buckets=buckets, ink=Ink.RAW, value=value)
+    yield Curve(
+        name=points.name,
+        buckets=buckets,
+        ink=Ink.RAW,
+        value=value,
+        is_band=_is_crowded(filled),
+    )
+    yield _smooth(_smoothed(points.name, points.value, source), newest, filled, source, above)
 
 
 def _tokens_per_second(view: SeriesView) -> Values:

@@ -140,6 +140,34 @@ def test_a_plain_track_draws_the_column_of_its_name(track: Track) -> None:
     )
 
 
+@pytest.mark.parametrize("track", [Track.GRAD_NORM, Track.RATE, Field("weight")])
+def test_what_is_noisy_has_its_smoothed_line_over_a_band_and_all_its_dots_zoomed_in(
+    track: Track | Field,
+) -> None:
+    step = np.arange(1, 4001)
+    noise = np.random.default_rng(0).uniform(0.5, 1.5, len(step))
+    series = Series()
+    series.append_many(
+        step, noise, noise, grad_norm=noise, tokens=1000 * noise, ms=np.ones(len(step))
+    )
+    field = Points(name="weight", step=step, value=noise)
+    data = ChartData(series=series.view(), fields=(field,))
+    crowded = lines(Look(tracks=(track,)), data=data, height=12)
+    assert "EMA 0.98" in crowded[0]
+    assert any(character in "".join(crowded[1:]) for character in "▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")
+    assert "⣿" not in "".join(crowded), "the line would not be seen"
+    look = Look(tracks=(track,), viewport=Viewport(span=50), smoothing=0.9)
+    near = lines(look, data=data, height=12)
+    assert "EMA 0.9 " in near[1] or "EMA 0.9 " in near[0]
+    assert any(character in "".join(near[1:]) for character in "⡇⢸⣿")
+
+
+def test_a_field_without_a_value_is_drawn_as_nothing() -> None:
+    field = Points(name="weight", step=np.array([], np.int64), value=np.array([]))
+    data = replace(told(), fields=(field,))
+    assert "weight: nothing recorded" in lines(Look(tracks=(Field("weight"),)), data=data)[0]
+
+
 def test_tracks_share_one_axis_and_those_without_room_are_counted() -> None:
     look = Look(tracks=navigation.known_tracks(told()))
     rows = lines(look, height=24)
