@@ -34,23 +34,12 @@ class Other:
     """Of a long one every so manieth step is kept."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Alarm:
-    """An alarm that was raised at a step."""
-
-    step: int
-    label: str
-    """Foreign text."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ChartData:
     """All that the chart shows; equal only if it holds the same view of a series."""
 
     series: SeriesView = field(default_factory=Series().view)
     marks: tuple[Mark, ...] = ()
-    alarms: tuple[Alarm, ...] = ()
-    """Raised at a step: read there and gone to as marks are, but not drawn."""
     names: tuple[str, str] | None = None
     """Two runs, foreign text, whose curves the series holds in place of loss and EMA."""
     points: Mapping[Track, tuple[Points, ...]] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from console.chart.axis import Scale, step_text
 from console.chart.cell_rows import Ink, Placed, Row, clipped, place, printable
-from console.chart.chart_data import Alarm, ChartData, Look, run_of
+from console.chart.chart_data import ChartData, Look, run_of
 from console.chart.curve import Source
 from console.chart.glyphs import Glyphs
 from console.chart.grid import Grid, Unit, make_grid
@@ -205,8 +205,7 @@ def _heads(
         text = f"go to step {look.typed}{glyphs.cursor}  Enter goes, Esc doesn't"
         told = [place([Placed(1, clipped(text, width - 1, glyphs), Ink.CURSOR)], width)]
     elif look.cursor is not None:
-        happened: list[Mark | Alarm] = [*data.marks, *data.alarms]
-        told = [reading(data.series, record_read(data, look), happened, glyphs, width)]
+        told = [reading(data.series, record_read(data, look), data.marks, glyphs, width)]
     if told and not plan.is_reading_apart:
         return told
     return [*told, place_head(panel, _right_texts(data, look, panel, plan, glyphs), glyphs, width)]

@@ -10,10 +10,9 @@ from rich.cells import cell_len
 
 from console import formatting
 from console.chart.cell_rows import Ink, Placed, Row, clipped, place, printable
-from console.chart.chart_data import Alarm
 from console.chart.glyphs import Glyphs
 from console.chart.series import SeriesView
-from console.chart.step_marks import Mark
+from console.chart.step_marks import Mark, MarkKind
 from console.chart.value_text import loss_text
 
 _ARM_CELLS = 14
@@ -28,9 +27,7 @@ class _Piece(NamedTuple):
     rank: int
 
 
-def reading(
-    view: SeriesView, index: int, marks: Sequence[Mark | Alarm], glyphs: Glyphs, width: int
-) -> Row:
+def reading(view: SeriesView, index: int, marks: Sequence[Mark], glyphs: Glyphs, width: int) -> Row:
     """Step, loss, EMA, lr, grad_norm, arm, step time, wall clock and the mark of a record.
 
     What the record doesn't tell isn't there. Where the line is too short, words are the first to
@@ -48,9 +45,7 @@ def reading(
     return place([Placed(at, clipped(line, width - at, glyphs), Ink.CURSOR)], width)
 
 
-def _pieces(
-    view: SeriesView, index: int, marks: Sequence[Mark | Alarm], glyphs: Glyphs
-) -> list[_Piece]:
+def _pieces(view: SeriesView, index: int, marks: Sequence[Mark], glyphs: Glyphs) -> list[_Piece]:
     step, loss = int(view.step[index]), loss_text(float(view.loss[index]))
     pieces = [
         _Piece(f"step {step:,}", f"{step:,}", 0),
@@ -76,13 +71,13 @@ def _pieces(
     first = int(view.step[index - 1]) + 1 if index else 0
     last = step if index + 1 < len(view) else max((mark.step for mark in marks), default=step)
     here = [mark for mark in marks if first <= mark.step <= last]
-    if labels := _labels([mark for mark in here if isinstance(mark, Mark)], glyphs):
+    if labels := _labels([mark for mark in here if mark.kind is not MarkKind.ALARM], glyphs):
         pieces.append(_Piece(labels, labels, 8))
-    if alarms := _labels([alarm for alarm in here if isinstance(alarm, Alarm)], glyphs):
-        # Told nowhere else on the chart.
+    if alarms := _labels([mark for mark in here if mark.kind is MarkKind.ALARM], glyphs):
+        # Beside the line there is seldom room for all of its words.
         pieces.append(_Piece(alarms, clipped(alarms, _ALARM_CELLS, glyphs), 3))
     return pieces
 
 
-def _labels(marks: Sequence[Mark | Alarm], glyphs: Glyphs) -> str:
+def _labels(marks: Sequence[Mark], glyphs: Glyphs) -> str:
     return ", ".join(printable(mark.label, glyphs) for mark in marks)

@@ -19,7 +19,6 @@ from console.chart.series import SeriesView, Values
 from console.chart.smoothing import smoothing_name, smoothing_name_beside
 from console.chart.track import AnyTrack, Field, Track
 
-
 _BAND = 4
 """With so many records a column noisy values are a band."""
 
@@ -63,16 +62,20 @@ def _curves(track: AnyTrack, source: Source, above: float) -> Iterator[Curve]:
         case Track.SHARE:
             yield from shares_by_arm(source)
         case Field():
-            for each in source.data.fields:
-                if each.name == track.name:
-                    yield from _dense(each, source, above)
+            yield from _field(track, source, above)
         case Track.DIFFERENCE:
             yield from difference_curves(source)
         case _ if track.kind.is_plain:
-            yield _plain(track, view.column(track), source, above)
-            if track.kind.is_noisy:
-                values = _smoothed(track, view.column(track), source)
-                yield _smooth(values, source.at, source.grid, source, above)
+            yield from _columns(track, source, above)
+
+
+def _columns(track: Track, source: Source, above: float) -> Iterator[Curve]:
+    """A figure of each record, and what is noisy smoothed."""
+    values = source.view.column(track)
+    yield _plain(track, values, source, above)
+    if track.kind.is_noisy:
+        smooth = _smoothed(track, values, source)
+        yield _smooth(smooth, source.at, source.grid, source, above)
 
 
 def _loss(source: Source, above: float) -> Iterator[Curve]:
@@ -156,8 +159,11 @@ def _sparse(points: Points, source: Source, number: int | None) -> Curve:
     )
 
 
-def _dense(points: Points, source: Source, above: float) -> Iterator[Curve]:
+def _field(track: Field, source: Source, above: float) -> Iterator[Curve]:
     """Values at many steps: what is read is the newest that there was then."""
+    points = next((each for each in source.data.fields if each.name == track.name), None)
+    if points is None:
+        return
     grid, step = source.grid, points.step
     own, last = source.view.step, len(source.view) - 1
     # The steps at which the columns begin; the last one ends behind the newest.
