@@ -28,6 +28,7 @@ class Place(Enum):
     EVENTS = "Events"
     HEALTH = "Health"
     FAMILY = "Tree of the run"
+    BATCH = "What a step was fed"
     HELP = "Help"
     QUIT = "Quit dialog"
     WIZARD = "Pivot wizard"
@@ -311,6 +312,14 @@ ACTIONS: tuple[Action, ...] = (
             is_priority=True,
         ),
         Action("chart.whole", "0", "whole", "All", "The whole run"),
+        Action(
+            "chart.text",
+            "enter",
+            "ask_text",
+            "Text",
+            "What the step under the cursor was fed",
+            is_shown=False,
+        ),
         Action(
             "chart.next_mark", "n", "move_to_mark(1)", "Mark", "Cursor to the next mark or alarm"
         ),
@@ -627,6 +636,15 @@ ACTIONS: tuple[Action, ...] = (
         Place.FAMILY,
         Action("family.go", "enter", "go", "Go", "To the step of a pivot or fork of this run"),
         Action("family.close", "escape,q,g", "dismiss", "Close", "Back"),
+    ),
+    *_at(
+        Place.BATCH,
+        Action("batch.losses", "l", "losses", "Losses", "What each row cost, the highest first"),
+        Action("batch.older", "left", "walk(-1)", "Older", "The step before"),
+        Action("batch.newer", "right", "walk(1)", "Newer", "The step after"),
+        Action("batch.down", "space,pagedown", "scroll_text(1)", "Text", "Further in the text"),
+        Action("batch.up", "backspace,pageup", "scroll_text(-1)", "Text up", "Back in the text"),
+        Action("batch.close", "escape,q,enter", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.HELP,

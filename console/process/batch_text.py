@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from console.process.answers import answers_of
+from console.process.answers import answers_of, answers_soon
 from trainer.rundir.batch import Batch, batch_of
 from trainer.rundir.layout import RunDirectory
 
@@ -28,3 +28,11 @@ def batch_text(
     arguments += [f"--device={device}"] if device else []
     for told in answers_of(_MODULE, arguments):
         yield batch_of(told["batch"])
+
+
+async def batch_text_soon(run: RunDirectory, step: int, *, with_losses: bool) -> Batch:
+    """The step's batch, for a screen; raises as `batch_text`."""
+    arguments = [str(run.path.absolute()), f"--step={step}"]
+    arguments += ["--losses"] if with_losses else []
+    batches = [batch_of(told["batch"]) async for told in answers_soon(_MODULE, arguments)]
+    return batches[-1]

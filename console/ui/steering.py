@@ -18,7 +18,7 @@ from console.operations.actions import action_of
 from console.pivot.timeline import Timeline
 from console.pivot.wizard_files import WizardFiles, walk_pivot
 from console.process.launch import run_in_terminal
-from console.ui.following_fields import FieldsApp
+from console.ui.asking import AskingApp
 from console.ui.messages import StepChosen
 from console.ui.screens.family import FamilyScreen
 from console.ui.screens.fork.branch_table import BranchTable
@@ -39,7 +39,7 @@ _HINT_SECONDS = 5.0
 """As long as a passing note stays."""
 
 
-class SteeringApp(FieldsApp):
+class SteeringApp(AskingApp):
     """Walks a pivot and grows branches for as long as the console is open, on any screen."""
 
     glance: var[Glance | None] = var(None)

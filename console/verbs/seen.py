@@ -6,8 +6,8 @@ import sys
 
 from console import formatting
 from console.process.seen_text import Searched, seen_text
-from console.verbs.text import place_of
 from console.verbs.verb import Verb, print_json, say
+from console.view.batch_words import place_of
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, shown
 from trainer.rundir.outcomes import SettingsError

@@ -5,10 +5,10 @@ import argparse
 from console import formatting
 from console.process.batch_text import batch_text
 from console.verbs.verb import Verb, print_json
+from console.view.batch_words import place_of, places_of, proof_words
 from trainer.rundir.batch import Batch, BatchRow, RowDocument
 from trainer.rundir.layout import RunDirectory
-from trainer.rundir.names import escape_control, quoted, shown
-from trainer.rundir.seen import SeenDocument
+from trainer.rundir.names import escape_control, shown
 
 _HEAD_CHARACTERS = 160
 """Of each row's text, where its rows weren't named."""
@@ -46,19 +46,6 @@ def as_lines(run: RunDirectory, batch: Batch, *, is_whole: bool) -> list[str]:
     ]
 
 
-def proof_words(run: RunDirectory, batch: Batch) -> str:
-    """What tells that these were the step's rows."""
-    if batch.is_proven:
-        return "proven: put through the checkpoint before, these rows give that loss bit for bit"
-    by_replay = f"andrea-console verify {quoted(run.path)} --replay {batch.step}..{batch.step}"
-    if batch.is_proven is False:
-        return (
-            "NOT proven: put through the checkpoint before, these rows give another loss (other"
-            f" tokens, or another machine than trained it?); {by_replay} tells more"
-        )
-    return f"drawn anew from settings and history; proven by {by_replay}"
-
-
 def _row(row: BatchRow, *, is_whole: bool) -> list[str]:
     losses = [row.loss_before, row.loss_after]
     loss = "" if losses == [None, None] else f"  loss {' → '.join(map(formatting.loss, losses))}"
@@ -66,21 +53,13 @@ def _row(row: BatchRow, *, is_whole: bool) -> list[str]:
     head = [f"row {row.row}{loss}  source row {row.source_row:,}{again}"]
     if is_whole:
         return [*head, *(line for each in row.documents for line in _whole(each))]
-    where = ", ".join(place_of(document) for document in row.documents)
     text = " ⏎ ".join(line for each in row.documents for line in each.text.splitlines())
     cut = text if len(text) <= _HEAD_CHARACTERS else f"{text[:_HEAD_CHARACTERS]}…"
-    return [f"{head[0]}  {where}", f"    {cut}"]
+    return [f"{head[0]}  {places_of(row)}", f"    {cut}"]
 
 
 def _whole(document: RowDocument) -> list[str]:
     return [f"  {place_of(document)}", *(f"    {line}" for line in document.text.splitlines())]
-
-
-def place_of(document: RowDocument | SeenDocument) -> str:
-    """`web/part-3.jsonl:1,204`, where it is kept."""
-    if document.file:
-        return f"{shown(document.file)}:{document.row:,}"
-    return f"document {document.document:,}" if document.document else "from an unknown place"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

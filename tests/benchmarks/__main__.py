@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import health, leet, saving, screen, training
+from tests.benchmarks import health, leet, rows, saving, screen, training
 from tests.benchmarks.measure import machine
 
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
     "idle": screen.idle,
     "imports": screen.imports,
     "health": health.health,
+    "rows": rows.rows,
     "leet": leet.leet,
     "soak": screen.soak,
 }

@@ -14,6 +14,7 @@ from trainer.proxy.bandit import Bandit
 from trainer.proxy.batches import (
     count_rows,
     draw_rows,
+    next_rows,
     require_known,
     require_rows,
     rows_given,
@@ -32,7 +33,7 @@ from trainer.rundir.records.loss_record import LossRecord
 from trainer.rundir.sources.documents import fingerprint_of, look_at_files, read_documents
 from trainer.rundir.sources.prepared import TEXT_DIGITS, is_gone, read_index, token_folder
 from trainer.rundir.sources.text_rules import text_rules
-from trainer.rundir.sources.token_arrays import TokenArray
+from trainer.rundir.sources.token_arrays import TokenArray, fetch_ahead
 from trainer.rundir.state import ArmState
 
 
@@ -62,6 +63,8 @@ class Feed:
         self.bandit = bandit
         self._settings = settings
         self._given = given
+        for arm in sources:
+            self._fetch_next(arm)
 
     def pull(self, step: int) -> Pull:
         """The batch of update number `step`: a pure function of seed and history.
@@ -91,6 +94,20 @@ class Feed:
         self.bandit.update(
             pull.arm, loss=loss, reward=reward, tokens=self._settings.train.batch_tokens
         )
+        self._fetch_next(pull.arm)
+
+    def _fetch_next(self, arm: str) -> None:
+        """Have an arm's next rows in memory by the time that it is picked."""
+        context, tokens = self._settings.model.context, self.sources[arm].train
+        rows = next_rows(
+            count_rows(tokens, context=context),
+            seed=self._settings.seed,
+            arm=arm,
+            rows_given=self._given[arm],
+            rows=self._settings.rows,
+            by_number=RULES[self._settings.rules].orders_by_number,
+        )
+        fetch_ahead(tokens, rows, context=context)
 
     def rows_given(self, name: str) -> int:
         """Rows that the source has given over all phases."""

@@ -77,3 +77,10 @@ def put(static: Static, content: Content) -> None:
     """Show this; the same again draws nothing."""
     if not (isinstance(static.content, Content) and static.content.is_same(content)):
         static.update(content)
+
+
+def show_title(box: Widget, title: str) -> None:
+    """Foreign text in a border; the same again draws nothing."""
+    content = Content(title)
+    if box.border_title != content.markup:
+        box.border_title = content

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from console import formatting
-from console.ui.screens.framed import put
+from console.ui.screens.framed import put, show_title
 from console.ui.theme import DIM
 from console.ui.widgets.cursor_list import CursorList
 from console.ui.widgets.text import foreign, right
@@ -59,9 +59,7 @@ class ListedScreen(ModalScreen[Chosen]):
 
     def show_title(self, title: str) -> None:
         """In the border; the same again draws nothing."""
-        box = self.query_one("#listed")
-        if box.border_title != title:
-            box.border_title = title
+        show_title(self.query_one("#listed"), title)
 
     def show_detail(self, t: float | None, step: int | None, text: str, what: str = "") -> None:
         """Both the date and the age, of what, and the text whole."""

@@ -32,6 +32,13 @@ class LossChart(PointedChart, can_focus=True):
             super().__init__()
             self.chart = chart
 
+    class TextAsked(Message):
+        """The operator wants to know what a step was fed."""
+
+        def __init__(self, step: int) -> None:
+            super().__init__()
+            self.step = step
+
     class OverlayAsked(Message):
         """The operator wants to lay other runs over this one."""
 
@@ -88,6 +95,13 @@ class LossChart(PointedChart, can_focus=True):
         """Begin to type a step."""
         if len(self.data.series):
             self.look = replace(self.look, typed="")
+
+    def action_ask_text(self) -> None:
+        """What the step under the cursor was fed; the newest where there is none."""
+        recorded = self.data.series.step
+        if len(recorded) and self.data.names is None:
+            step = self.look.cursor if self.look.cursor is not None else int(recorded[-1])
+            self.post_message(self.TextAsked(step))
 
     def action_next_track(self) -> None:
         """Draw the next of what is recorded."""
