@@ -32,6 +32,8 @@ class Other:
     series: SeriesView = field(default_factory=Series().view)
     stride: int = 1
     """Of a long one every so manieth step is kept."""
+    points: Mapping[Track, tuple[Points, ...]] = field(default_factory=dict)
+    """As of this run's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +49,7 @@ class ChartData:
     fields: tuple[Points, ...] = ()
     """Of the tracks that only the run's own trainer knows, those that were asked for."""
     others: tuple[Other, ...] = ()
-    """Runs whose smoothed loss is drawn over this one's."""
+    """Runs that are drawn over this one."""
 
 
 @dataclass(frozen=True, kw_only=True)

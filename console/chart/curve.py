@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import partial
 from string import ascii_lowercase
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +13,8 @@ import numpy.typing as npt
 from console.chart.cell_rows import Ink
 from console.chart.chart_data import ChartData, Look
 from console.chart.grid import Buckets, Grid
-from console.chart.grown import Grown
 from console.chart.kept import Kept
-from console.chart.series import SeriesView, Values
-from console.chart.smoothing import USUAL, smooth_on
+from console.chart.series import SeriesView
 
 T = TypeVar("T")
 
@@ -36,6 +33,8 @@ class Curve:
     """Values in sight that are not above 0, where the axis is to be logarithmic."""
     letter: str = ""
     """Tells curves of one kind apart where there is no colour."""
+    is_other: bool = False
+    """Of a run that is laid over."""
     is_band: bool = False
     """Its bars, of many values each, are a ground for the smoothed curve: every other dot."""
 
@@ -62,22 +61,6 @@ class Source:
         """What a cursor that moves over the same window doesn't change."""
         window = (self.grid.window, self.grid.unit, self.grid.columns)
         return self.kept.of_window(self.view, window, key, make)
-
-
-def smoothed(view: SeriesView, strength: float | None, kept: Kept, *, stride: int = 1) -> Values:
-    """The loss of a history as strongly smoothed as is wanted; `None`: the record's own EMA.
-
-    `stride`: the history holds every so manieth step only, and forgets as much between two.
-    """
-    if strength is None:
-        return view.ema
-    return smoothed_values("loss", view.loss, strength**stride, kept)
-
-
-def smoothed_values(key: str, values: npt.NDArray[Any], decay: float | None, kept: Kept) -> Values:
-    """What no record brings an EMA of, by that of `USUAL` if none is wanted; `key` names it."""
-    decay = USUAL if decay is None else decay
-    return kept.lasting((smooth_on, key), Grown).of(values, decay, partial(smooth_on, decay))
 
 
 def letter_of(number: int) -> str:

@@ -51,13 +51,23 @@ class Panel:
     rows: int
 
     def ticks(self) -> dict[int, str]:
-        """Which rows bear a tick, and its text; two ticks are two rows apart at least."""
+        """Which rows bear a tick, and its text; two ticks are two rows apart at least.
+
+        Of a difference the zero has one, whatever else has room.
+        """
         ticks: dict[int, str] = {}
-        for value, text in self.axis.ticks(max(min(3, self.rows), self.rows // _ROWS_A_TICK)):
-            row = round((1 - float(self.axis.height(np.array([value]))[0])) * (self.rows - 1))
+        told = self.axis.ticks(max(min(3, self.rows), self.rows // _ROWS_A_TICK))
+        if self.track is Track.DIFFERENCE and self.rows:
+            told.insert(0, (0.0, "0"))
+        for value, text in told:
+            row = self.row_of(value)
             if not {row - 1, row, row + 1} & ticks.keys():
                 ticks[row] = text
         return ticks
+
+    def row_of(self, value: float) -> int:
+        """Where a value in the axis lies."""
+        return round((1 - float(self.axis.height(np.array([value]))[0])) * (self.rows - 1))
 
 
 def fit_panel(track: AnyTrack, curves: Sequence[Curve], scale: Scale, rows: int) -> Panel:
@@ -69,7 +79,7 @@ def fit_panel(track: AnyTrack, curves: Sequence[Curve], scale: Scale, rows: int)
     low, high = float(values.min()), float(values.max())
     if track.kind.has_outliers:
         is_log = scale is Scale.LOG and low > 0
-        fences = [_fences(group, is_log=is_log) for group in _groups(track, curves)]
+        fences = [_fences(group, is_log=is_log) for group in _groups(curves)]
         least, most = min(least for least, _ in fences), max(most for _, most in fences)
         usual = values[(values >= least) & (values <= most)]
         low, high = float(usual.min()), float(usual.max())
@@ -80,13 +90,13 @@ def fit_panel(track: AnyTrack, curves: Sequence[Curve], scale: Scale, rows: int)
     return Panel(track=track, curves=curves, axis=fit_axis(scale, low, high), rows=rows)
 
 
-def _groups(track: AnyTrack, curves: Sequence[Curve]) -> list[Values]:
+def _groups(curves: Sequence[Curve]) -> list[Values]:
     """The values that each say for themselves what is usual; none is empty.
 
     The smoothed curve says where the middle is, not how far the values usually reach. A run that
     is laid over may lie elsewhere altogether.
     """
-    others = [curve for curve in curves if track is Track.LOSS and curve.ink in CURVES]
+    others = [curve for curve in curves if curve.is_other]
     own = [curve for curve in curves if curve.ink is not Ink.SMOOTH and curve not in others]
     groups = [_ends(own), *(_ends([curve]) for curve in others)]
     return [group for group in groups if len(group)] or [_ends(curves)]
@@ -128,7 +138,7 @@ def draw_panel(
         at = [column for column, mark in marks if mark.kind is kind]
         characters[:, at], inks[:, at] = kind.line(glyphs), kind.ink
     if panel.track is Track.DIFFERENCE:
-        zero = round((1 - float(panel.axis.height(np.zeros(1))[0])) * (panel.rows - 1))
+        zero = panel.row_of(0.0)
         characters[zero], inks[zero] = glyphs.horizontal, Ink.AXIS
     for curve in sorted(panel.curves, key=lambda curve: curve.ink is Ink.SMOOTH):
         _draw_curve(curve, panel, glyphs, characters, inks)

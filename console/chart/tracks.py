@@ -12,10 +12,11 @@ from console.chart.axis import LARGEST, Scale
 from console.chart.by_arm import means_by_arm, shares_by_arm
 from console.chart.cell_rows import CURVES, Ink
 from console.chart.chart_data import Look, Points
-from console.chart.curve import Curve, Source, letter_of, smoothed, smoothed_values
+from console.chart.curve import Curve, Source, letter_of
 from console.chart.grid import Buckets, Grid
-from console.chart.others import difference_curves, other_curves
-from console.chart.series import SeriesView, Values
+from console.chart.lines import line_of, rates, smoothed
+from console.chart.others import OVERLAID, difference_curves, other_curves
+from console.chart.series import Values
 from console.chart.smoothing import smoothing_name, smoothing_name_beside
 from console.chart.track import AnyTrack, Field, Track
 
@@ -48,13 +49,10 @@ def _curves(track: AnyTrack, source: Source, above: float) -> Iterator[Curve]:
         case Track.LOSS:
             yield from _loss(source, above)
         case Track.VAL_LOSS | Track.SCORE:
-            points = source.data.points.get(track, ())
-            for number, each in enumerate(points):
-                yield _sparse(each, source, number if len(points) > 1 else None)
+            yield from _audits(track, source)
         case Track.RATE:
-            rates = source.kept.of(view, track, _tokens_per_second)
-            yield _plain(track, rates, source, above)
-            yield _smooth(_smoothed_rates(source), source.at, source.grid, source, above)
+            values = source.kept.of(view, track, lambda view: rates(view.tokens, view.ms))
+            yield from _columns(track, values, source, above)
         case Track.REWARD:
             yield from means_by_arm(track, view.reward, source)
         case Track.LOSS_BY_ARM:
@@ -66,22 +64,31 @@ def _curves(track: AnyTrack, source: Source, above: float) -> Iterator[Curve]:
         case Track.DIFFERENCE:
             yield from difference_curves(source)
         case _ if track.kind.is_plain:
-            yield from _columns(track, source, above)
+            yield from _columns(track, view.column(track), source, above)
+    if track in OVERLAID:
+        yield from other_curves(track, source, above)
 
 
-def _columns(track: Track, source: Source, above: float) -> Iterator[Curve]:
+def _columns(
+    track: Track, values: npt.NDArray[np.floating], source: Source, above: float
+) -> Iterator[Curve]:
     """A figure of each record, and what is noisy smoothed."""
-    values = source.view.column(track)
-    yield _plain(track, values, source, above)
+    yield Curve(
+        name=track,
+        buckets=source.bucket(track, values, above),
+        ink=Ink.RAW,
+        value=float(values[source.at]),
+        is_band=track.kind.is_noisy and _is_crowded(source.grid),
+    )
     if track.kind.is_noisy:
-        smooth = _smoothed(track, values, source)
+        smooth = line_of(track, source.view, source.look.smoothing, source.kept)
         yield _smooth(smooth, source.at, source.grid, source, above)
 
 
 def _loss(source: Source, above: float) -> Iterator[Curve]:
-    """Raw and smoothed, and the runs laid over; or the curves of two runs."""
+    """Raw and smoothed; or the curves of two runs."""
     view, names, strength = source.view, source.data.names, source.look.smoothing
-    ema = view.ema if names is not None else smoothed(view, strength, source.kept)
+    ema = view.ema if names is not None else line_of(Track.LOSS, view, strength, source.kept)
     first, second = names or ("loss", smoothing_name(strength))
     for name, values, ink in ((first, view.loss, Ink.RAW), (second, ema, Ink.SMOOTH)):
         buckets = source.bucket(f"{ink.name} {strength}", values, above)
@@ -92,7 +99,6 @@ def _loss(source: Source, above: float) -> Iterator[Curve]:
             value=float(values[source.at]),
             n_hidden=_hidden(source) if ink is Ink.RAW and above == 0.0 else 0,
         )
-    yield from other_curves(source, above)
 
 
 def _hidden(source: Source) -> int:
@@ -100,31 +106,8 @@ def _hidden(source: Source) -> int:
     return source.kept_of(_hidden, lambda: int(np.count_nonzero(loss[source.grid.records] <= 0)))
 
 
-def _plain(track: Track, values: npt.NDArray[np.floating], source: Source, above: float) -> Curve:
-    return Curve(
-        name=track,
-        buckets=source.bucket(track, values, above),
-        ink=Ink.RAW,
-        value=float(values[source.at]),
-        is_band=track.kind.is_noisy and _is_crowded(source.grid),
-    )
-
-
 def _is_crowded(grid: Grid) -> bool:
     return int(grid.starts[-1] - grid.starts[0]) >= _BAND * grid.columns
-
-
-def _smoothed(name: str, values: npt.NDArray[np.floating], source: Source) -> Values:
-    return smoothed_values(name, values, source.look.smoothing, source.kept)
-
-
-def _smoothed_rates(source: Source) -> Values:
-    """Tokens by the time that they took, both smoothed."""
-    view = source.view
-    tokens, ms = (_smoothed(name, view.column(name), source) for name in ("tokens", "ms"))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rates: Values = tokens * 1000 / ms
-    return rates
 
 
 def _smooth(values: Values, at: int, grid: Grid, source: Source, above: float) -> Curve:
@@ -135,6 +118,14 @@ def _smooth(values: Values, at: int, grid: Grid, source: Source, above: float) -
         ink=Ink.SMOOTH,
         value=float(values[at]) if at >= 0 else float("nan"),
     )
+
+
+def _audits(track: Track, source: Source) -> Iterator[Curve]:
+    """Of several each has a letter, behind those of the runs laid over."""
+    points = source.data.points.get(track, ())
+    first = len(source.data.others)
+    for number, each in enumerate(points, start=first):
+        yield _sparse(each, source, number if len(points) > 1 else None)
 
 
 def _sparse(points: Points, source: Source, number: int | None) -> Curve:
@@ -179,10 +170,5 @@ def _field(track: Field, source: Source, above: float) -> Iterator[Curve]:
         value=value,
         is_band=_is_crowded(filled),
     )
-    yield _smooth(_smoothed(points.name, points.value, source), newest, filled, source, above)
-
-
-def _tokens_per_second(view: SeriesView) -> Values:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rates: Values = view.tokens.astype(np.float64) * 1000 / view.ms
-    return rates
+    smooth = smoothed(points.name, points.value, source.look.smoothing, source.kept)
+    yield _smooth(smooth, newest, filled, source, above)
