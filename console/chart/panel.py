@@ -35,6 +35,8 @@ _FENCE = 2.25
 """Beyond the quartiles by so many times their distance lies what may be left out of the axis."""
 _LEFT_OUT = 2.0
 """Percent of the columns that are left out at either end, at most."""
+_HIGHEST_POWER = 300.0
+"""No axis holds more."""
 _FEW = 20
 """So few values are all shown."""
 _LETTER_EVERY = 16
@@ -117,7 +119,7 @@ def _fences(values: Values, *, is_log: bool) -> tuple[float, float]:
     low, first, third, high = np.percentile(scaled, (_LEFT_OUT, 25, 75, 100 - _LEFT_OUT))
     reach = _FENCE * (third - first)
     least, most = float(min(low, first - reach)), float(max(high, third + reach))
-    return (10**least, 10**most) if is_log else (least, most)
+    return (10**least, 10 ** min(most, _HIGHEST_POWER)) if is_log else (least, most)
 
 
 def draw_panel(

@@ -17,7 +17,7 @@ from console.chart.overview import overview
 from console.chart.panel import Panel, draw_panel, fit_panel, place_head
 from console.chart.reading import reading
 from console.chart.step_marks import Mark, place_labels
-from console.chart.track import Track
+from console.chart.track import Field, Track
 from console.chart.tracks import curves_of, scale_of
 from console.chart.value_text import loss_text
 from console.chart.viewport import Extent
@@ -240,7 +240,8 @@ def _right_texts(
 def _scale_text(look: Look, panel: Panel) -> str:
     scale = panel.axis.scale
     if scale_of(panel.track, look) is not scale:
-        return f"linear (no {panel.track} above 0)"
+        is_field = isinstance(panel.track, Field)
+        return f"linear ({'not all' if is_field else f'no {panel.track}'} above 0)"
     if panel.track is not Track.LOSS or scale is not Scale.LOG:
         return str(scale)
     hidden = sum(curve.n_hidden for curve in panel.curves)

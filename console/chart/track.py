@@ -33,7 +33,9 @@ def _signed(value: float) -> str:
 
 _LOSS = Kind(is_like_loss=True, has_outliers=True)
 _OTHER = Kind()
-_FIELD = Kind(text=lambda value: f"{value:.6g}", has_outliers=True, is_noisy=True)
+_FIELD = Kind(
+    text=lambda value: f"{value:.6g}", is_like_loss=True, has_outliers=True, is_noisy=True
+)
 
 
 class Track(StrEnum):

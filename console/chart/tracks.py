@@ -25,13 +25,17 @@ _BAND = 4
 
 
 def scale_of(track: AnyTrack, look: Look) -> Scale:
-    """Losses and norms are looked at as the operator wants; the others have a linear axis."""
+    """Losses, norms and the trainer's own fields are looked at as the operator wants; the others
+    have a linear axis.
+    """
     return look.scale if track.kind.is_like_loss else Scale.LINEAR
 
 
 def curves_of(track: AnyTrack, source: Source) -> list[Curve]:
     """The curves, none where nothing is known of the track."""
-    above = 0.0 if scale_of(track, source.look) is Scale.LOG else -LARGEST
+    # Of a field what is not above 0 is no fault: none of it is left out.
+    is_log = scale_of(track, source.look) is Scale.LOG and not isinstance(track, Field)
+    above = 0.0 if is_log else -LARGEST
     curves = list(_curves(track, source, above))
     if above == 0.0 and all(np.isnan(curve.buckets.low).all() for curve in curves):
         curves = list(_curves(track, source, -LARGEST))
