@@ -29,12 +29,13 @@ class Ink(IntEnum):
     BEYOND = 7
     CURSOR = 8
     WINDOW = 9
-    CURVE_1 = 10
-    CURVE_2 = 11
-    CURVE_3 = 12
-    CURVE_4 = 13
-    CURVE_5 = 14
-    CURVE_6 = 15
+    ALARM = 10
+    CURVE_1 = 11
+    CURVE_2 = 12
+    CURVE_3 = 13
+    CURVE_4 = 14
+    CURVE_5 = 15
+    CURVE_6 = 16
 
 
 CURVES = tuple(ink for ink in Ink if ink >= Ink.CURVE_1)

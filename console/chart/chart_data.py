@@ -32,15 +32,8 @@ class Other:
     series: SeriesView = field(default_factory=Series().view)
     stride: int = 1
     """Of a long one every so manieth step is kept."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Alarm:
-    """An alarm that was raised at a step."""
-
-    step: int
-    label: str
-    """Foreign text."""
+    points: Mapping[Track, tuple[Points, ...]] = field(default_factory=dict)
+    """As of this run's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +42,6 @@ class ChartData:
 
     series: SeriesView = field(default_factory=Series().view)
     marks: tuple[Mark, ...] = ()
-    alarms: tuple[Alarm, ...] = ()
-    """Raised at a step: read there and gone to as marks are, but not drawn."""
     names: tuple[str, str] | None = None
     """Two runs, foreign text, whose curves the series holds in place of loss and EMA."""
     points: Mapping[Track, tuple[Points, ...]] = field(default_factory=dict)
@@ -58,7 +49,7 @@ class ChartData:
     fields: tuple[Points, ...] = ()
     """Of the tracks that only the run's own trainer knows, those that were asked for."""
     others: tuple[Other, ...] = ()
-    """Runs whose smoothed loss is drawn over this one's."""
+    """Runs that are drawn over this one."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import partial
 from string import ascii_lowercase
 from typing import TypeVar
 
@@ -14,10 +13,8 @@ import numpy.typing as npt
 from console.chart.cell_rows import Ink
 from console.chart.chart_data import ChartData, Look
 from console.chart.grid import Buckets, Grid
-from console.chart.grown import Grown
 from console.chart.kept import Kept
-from console.chart.series import SeriesView, Values
-from console.chart.smoothing import smooth_on
+from console.chart.series import SeriesView
 
 T = TypeVar("T")
 
@@ -36,6 +33,10 @@ class Curve:
     """Values in sight that are not above 0, where the axis is to be logarithmic."""
     letter: str = ""
     """Tells curves of one kind apart where there is no colour."""
+    is_other: bool = False
+    """Of a run that is laid over."""
+    is_band: bool = False
+    """Its bars, of many values each, are a ground for the smoothed curve: every other dot."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, slots=True)
@@ -60,17 +61,6 @@ class Source:
         """What a cursor that moves over the same window doesn't change."""
         window = (self.grid.window, self.grid.unit, self.grid.columns)
         return self.kept.of_window(self.view, window, key, make)
-
-
-def smoothed(view: SeriesView, strength: float | None, kept: Kept, *, stride: int = 1) -> Values:
-    """The loss of a history as strongly smoothed as is wanted; `None`: the record's own EMA.
-
-    `stride`: the history holds every so manieth step only, and forgets as much between two.
-    """
-    if strength is None:
-        return view.ema
-    decay = strength**stride
-    return kept.lasting(smooth_on, Grown).of(view.loss, decay, partial(smooth_on, decay))
 
 
 def letter_of(number: int) -> str:

@@ -30,6 +30,7 @@ class Glyphs:
     smooth_key: str
     phase: str
     restart: str
+    alarm: str
     vertical: str
     tick: str
     corner: str
@@ -61,6 +62,7 @@ UNICODE = Glyphs(
     smooth_key="▄▀",
     phase="│",
     restart="┊",
+    alarm="╏",
     vertical="│",
     tick="┤",
     corner="└",
@@ -82,6 +84,7 @@ ASCII = Glyphs(
     smooth_key="##",
     phase="|",
     restart="!",
+    alarm="X",
     vertical="|",
     tick="+",
     corner="+",

@@ -91,6 +91,12 @@ class Grid:
             return column_of(step, *self.window, columns=self.columns)
         return self.column_of_record(int(np.searchsorted(view.step, step)))
 
+    def newest(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """The last record of each column, and which columns have none: there it is any other one;
+        both of shape (columns,).
+        """
+        return np.maximum(self.starts[1:] - 1, 0), self.starts[1:] == self.starts[:-1]
+
     def bucket(self, values: npt.NDArray[np.floating], above: float = -LARGEST) -> Buckets:
         """Reduce values, one of each record of the run; a spike of one step survives.
 
@@ -103,6 +109,14 @@ class Grid:
             if is_fit:
                 return buckets
             return self._reduced(np.where((shown > above) & (shown < LARGEST), shown, np.nan))
+
+    def ends(self, values: npt.NDArray[np.floating], above: float = -LARGEST) -> Buckets:
+        """A line: of each column the value of its last record, as above. O(columns)."""
+        at, is_empty = self.newest()
+        found = values[at].astype(np.float64) if len(values) else np.full(self.columns, np.nan)
+        with np.errstate(invalid="ignore"):
+            found[is_empty | ~((found > above) & (found < LARGEST))] = np.nan
+        return Buckets(low=found, high=found.copy(), is_empty=is_empty & ~self.is_gap)
 
     def _reduced(self, shown: npt.NDArray[np.floating]) -> Buckets:
         starts = self.starts - self.starts[0]

@@ -50,12 +50,12 @@ def move_to_end(look: Look, data: ChartData, *, is_last: bool) -> Look:
 
 
 def move_to_mark(look: Look, data: ChartData, by: int) -> Look:
-    """The cursor on the next (1) or the last (-1) mark or alarm as seen from where it is."""
+    """The cursor on the next (1) or the last (-1) mark as seen from where it is."""
     view = data.series
     if not len(view):
         return look
     last = len(view) - 1
-    steps = [mark.step for mark in data.marks] + [alarm.step for alarm in data.alarms]
+    steps = [mark.step for mark in data.marks]
     marked = sorted({min(int(at), last) for at in np.searchsorted(view.step, steps)})
     at = record_read(data, look)
     number = bisect_right(marked, at) if by > 0 else bisect_left(marked, at) - 1

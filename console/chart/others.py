@@ -11,36 +11,68 @@ import numpy.typing as npt
 from console.chart.axis import LARGEST
 from console.chart.cell_rows import CURVES
 from console.chart.chart_data import Other
-from console.chart.curve import Curve, Source, letter_of, smoothed
+from console.chart.curve import Curve, Source, letter_of
 from console.chart.grid import Buckets, Unit, laid_over, x_of
 from console.chart.kept import Kept
+from console.chart.lines import line_of
 from console.chart.series import Values
+from console.chart.track import Track
+
+OVERLAID = (
+    Track.LOSS,
+    Track.VAL_LOSS,
+    Track.SCORE,
+    Track.RATE,
+    *(track for track in Track if track.kind.is_plain),
+)
+"""The tracks that other runs are drawn in: an arm of another run has only its name in common."""
 
 
-def other_curves(source: Source, above: float) -> Iterator[Curve]:
-    """The smoothed loss of each run that is laid over; empty columns where it has no records."""
+def other_curves(track: Track, source: Source, above: float) -> Iterator[Curve]:
+    """The line of each run that is laid over; empty columns where it has nothing."""
     for number, other in enumerate(source.data.others):
         if not len(other.series):
             yield _curve(number, other, _nothing(source), float("nan"))
-            continue
-        kept, x = source.kept.beside(number), _other_x(source, number, other)
-        values = _smoothed(source, kept, other)
-        buckets = _bucket(source, kept, other, x, values, above)
-        wanted = _x(source)[_read(source, x)]
-        yield _curve(number, other, buckets, float(_value_at(x, values, np.array([wanted]))[0]))
+        elif track in (Track.VAL_LOSS, Track.SCORE):
+            yield _sparse(track, source, number, other, above)
+        else:
+            yield _dense(track, source, number, other, above)
+
+
+def _dense(track: Track, source: Source, number: int, other: Other, above: float) -> Curve:
+    kept, x = source.kept.beside(number), _other_x(source, number, other)
+    values = _line(track, source, kept, other)
+    buckets = _bucket(track, source, kept, other, x, values, above)
+    wanted = _x(source)[_read(source, x)]
+    return _curve(number, other, buckets, float(_value_at(x, values, np.array([wanted]))[0]))
+
+
+def _sparse(track: Track, source: Source, number: int, other: Other, above: float) -> Curve:
+    """What the audits tell of all sources; what is read is the newest that there was then."""
+    points = next(iter(other.points.get(track, ())), None)
+    if points is None:
+        return _curve(number, other, _nothing(source), float("nan"))
+    record = np.searchsorted(other.series.step, points.step)
+    all_x = _other_x(source, number, other)
+    x = all_x[np.minimum(record, len(all_x) - 1)]
+    buckets = laid_over(source.grid, x).bucket(points.value, above)
+    newest = int(np.searchsorted(x, _x(source)[_read(source, all_x)], side="right")) - 1
+    value = float(points.value[newest]) if newest >= 0 else float("nan")
+    return _curve(number, other, buckets, value)
 
 
 def _bucket(
+    track: Track,
     source: Source,
     kept: Kept,
     other: Other,
     x: npt.NDArray[Any],
-    values: Values,
+    values: npt.NDArray[Any],
     above: float,
 ) -> Buckets:
     grid = source.grid
     window = (grid.window, grid.unit, grid.columns, grid.first_x, grid.last_x)
-    key = (source.look.smoothing, above)
+    key = (track, source.look.smoothing, above)
     return kept.of_window(
         other.series, window, key, lambda: laid_over(grid, x).bucket(values, above)
     )
@@ -57,15 +89,14 @@ def _read(source: Source, x: npt.NDArray[Any]) -> int:
 def difference_curves(source: Source) -> Iterator[Curve]:
     """Each other run's smoothed loss less this one's at the same place of the axis."""
     grid, own_x = source.grid, _x(source)
-    own = smoothed(source.view, source.look.smoothing, source.kept)
-    is_empty = grid.starts[1:] == grid.starts[:-1]
-    newest = np.maximum(grid.starts[1:] - 1, 0)
+    own = line_of(Track.LOSS, source.view, source.look.smoothing, source.kept)
+    newest, is_empty = grid.newest()
     for number, other in enumerate(source.data.others):
         if not len(other.series):
             continue
         x = _other_x(source, number, other)
         at = np.append(newest, _read(source, x))
-        values = _smoothed(source, source.kept.beside(number), other)
+        values = _line(Track.LOSS, source, source.kept.beside(number), other)
         apart = _value_at(x, values, own_x[at]) - own[at]
         shown = np.where(is_empty | ~(np.abs(apart[:-1]) < LARGEST), np.nan, apart[:-1])
         buckets = Buckets(low=shown, high=shown.copy(), is_empty=is_empty & ~grid.is_gap)
@@ -84,12 +115,13 @@ def _curve(number: int, other: Other, buckets: Buckets, value: float) -> Curve:
         ink=CURVES[number % len(CURVES)],
         letter=letter_of(number),
         value=value,
+        is_other=True,
     )
 
 
-def _smoothed(source: Source, kept: Kept, other: Other) -> Values:
+def _line(track: Track, source: Source, kept: Kept, other: Other) -> npt.NDArray[Any]:
     strength = source.look.smoothing
-    return smoothed(other.series, strength, kept, stride=other.stride)
+    return line_of(track, other.series, strength, kept, stride=other.stride)
 
 
 def _x(source: Source) -> npt.NDArray[Any]:
@@ -102,7 +134,7 @@ def _other_x(source: Source, number: int, other: Other) -> npt.NDArray[Any]:
     return x - (x[0] - _x(source)[0]) if source.grid.unit is Unit.TIME else x
 
 
-def _value_at(x: npt.NDArray[Any], values: Values, wanted: npt.NDArray[Any]) -> Values:
+def _value_at(x: npt.NDArray[Any], values: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> Values:
     """The value at each place, on the line between the records around it; NaN beyond them."""
     right = np.minimum(np.searchsorted(x, wanted), len(x) - 1)
     left = np.where(x[right] == wanted, right, np.maximum(right - 1, 0))

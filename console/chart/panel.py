@@ -36,6 +36,8 @@ _FENCE = 2.25
 """Beyond the quartiles by so many times their distance lies what may be left out of the axis."""
 _LEFT_OUT = 0.02
 """Share of the columns that are left out at either end, at most."""
+_HIGHEST_POWER = 300.0
+"""No axis holds more."""
 _FEW = 20
 """So few values are all shown."""
 _LETTER_EVERY = 16
@@ -52,24 +54,35 @@ class Panel:
     rows: int
 
     def ticks(self) -> dict[int, str]:
-        """Which rows bear a tick, and its text; two ticks are two rows apart at least."""
+        """Which rows bear a tick, and its text; two ticks are two rows apart at least.
+
+        Of a difference the zero has one, whatever else has room.
+        """
         ticks: dict[int, str] = {}
-        for value, text in self.axis.ticks(max(min(3, self.rows), self.rows // _ROWS_A_TICK)):
-            row = round((1 - float(self.axis.height(np.array([value]))[0])) * (self.rows - 1))
+        told = self.axis.ticks(max(min(3, self.rows), self.rows // _ROWS_A_TICK))
+        if self.track is Track.DIFFERENCE and self.rows:
+            told.insert(0, (0.0, "0"))
+        for value, text in told:
+            row = self.row_of(value)
             if not {row - 1, row, row + 1} & ticks.keys():
                 ticks[row] = text
         return ticks
 
+    def row_of(self, value: float) -> int:
+        """Where a value in the axis lies."""
+        return round((1 - float(self.axis.height(np.array([value]))[0])) * (self.rows - 1))
+
 
 def fit_panel(track: AnyTrack, curves: Sequence[Curve], scale: Scale, rows: int) -> Panel:
     """With the axis that shows what is usual in the window; what lies far from it is beyond."""
-    values = _ends(curves)
+    # What lies between the noisy values stretches no axis.
+    values = _ends([c for c in curves if not (track.kind.is_noisy and c.ink is Ink.SMOOTH)])
     if not len(values):
         return Panel(track=track, curves=curves, axis=fit_axis(Scale.LINEAR, 0.0, 0.0), rows=rows)
     low, high = float(values.min()), float(values.max())
     if track.kind.has_outliers:
         is_log = scale is Scale.LOG and low > 0
-        fences = [_fences(group, is_log=is_log) for group in _groups(track, curves)]
+        fences = [_fences(group, is_log=is_log) for group in _groups(curves)]
         least, most = min(least for least, _ in fences), max(most for _, most in fences)
         usual = values[(values >= least) & (values <= most)]
         low, high = float(usual.min()), float(usual.max())
@@ -80,13 +93,13 @@ def fit_panel(track: AnyTrack, curves: Sequence[Curve], scale: Scale, rows: int)
     return Panel(track=track, curves=curves, axis=fit_axis(scale, low, high), rows=rows)
 
 
-def _groups(track: AnyTrack, curves: Sequence[Curve]) -> list[Values]:
+def _groups(curves: Sequence[Curve]) -> list[Values]:
     """The values that each say for themselves what is usual; none is empty.
 
     The smoothed curve says where the middle is, not how far the values usually reach. A run that
     is laid over may lie elsewhere altogether.
     """
-    others = [curve for curve in curves if track is Track.LOSS and curve.ink in CURVES]
+    others = [curve for curve in curves if curve.is_other]
     own = [curve for curve in curves if curve.ink is not Ink.SMOOTH and curve not in others]
     groups = [_ends(own), *(_ends([curve]) for curve in others)]
     return [group for group in groups if len(group)] or [_ends(curves)]
@@ -107,7 +120,7 @@ def _fences(values: Values, *, is_log: bool) -> tuple[float, float]:
     low, first, third, high = quantiles(scaled, (_LEFT_OUT, 0.25, 0.75, 1 - _LEFT_OUT))
     reach = _FENCE * (third - first)
     least, most = float(min(low, first - reach)), float(max(high, third + reach))
-    return (10**least, 10**most) if is_log else (least, most)
+    return (10**least, 10 ** min(most, _HIGHEST_POWER)) if is_log else (least, most)
 
 
 def draw_panel(
@@ -128,7 +141,7 @@ def draw_panel(
         at = [column for column, mark in marks if mark.kind is kind]
         characters[:, at], inks[:, at] = kind.line(glyphs), kind.ink
     if panel.track is Track.DIFFERENCE:
-        zero = round((1 - float(panel.axis.height(np.zeros(1))[0])) * (panel.rows - 1))
+        zero = panel.row_of(0.0)
         characters[zero], inks[zero] = glyphs.horizontal, Ink.AXIS
     for curve in sorted(panel.curves, key=lambda curve: curve.ink is Ink.SMOOTH):
         _draw_curve(curve, panel, glyphs, characters, inks)
@@ -154,7 +167,10 @@ def _draw_curve(
     """Over what is there: its dots, and its letter now and then."""
     columns = characters.shape[1]
     dots = glyphs.smooth if curve.ink is Ink.SMOOTH else glyphs.raw
-    layer = encode(rasterise(curve.buckets, panel.axis, panel.rows * dots.rows), dots)
+    bits = rasterise(curve.buckets, panel.axis, panel.rows * dots.rows)
+    if curve.is_band:
+        bits &= np.indices(bits.shape).sum(axis=0) % 2 == 0
+    layer = encode(bits, dots)
     is_drawn = layer != " "
     characters[is_drawn], inks[is_drawn] = layer[is_drawn], curve.ink
     if curve.letter:

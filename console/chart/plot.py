@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from console.chart.axis import Scale, step_text
 from console.chart.cell_rows import Ink, Placed, Row, clipped, place, printable
-from console.chart.chart_data import Alarm, ChartData, Look, run_of
+from console.chart.chart_data import ChartData, Look, run_of
 from console.chart.curve import Source
 from console.chart.glyphs import Glyphs
 from console.chart.grid import Grid, Unit, make_grid
@@ -17,7 +17,7 @@ from console.chart.overview import overview
 from console.chart.panel import Panel, draw_panel, fit_panel, place_head
 from console.chart.reading import reading
 from console.chart.step_marks import Mark, place_labels
-from console.chart.track import Track
+from console.chart.track import Field, Track
 from console.chart.tracks import curves_of, scale_of
 from console.chart.value_text import loss_text
 from console.chart.viewport import Extent
@@ -205,8 +205,7 @@ def _heads(
         text = f"go to step {look.typed}{glyphs.cursor}  Enter goes, Esc doesn't"
         told = [place([Placed(1, clipped(text, width - 1, glyphs), Ink.CURSOR)], width)]
     elif look.cursor is not None:
-        happened: list[Mark | Alarm] = [*data.marks, *data.alarms]
-        told = [reading(data.series, record_read(data, look), happened, glyphs, width)]
+        told = [reading(data.series, record_read(data, look), data.marks, glyphs, width)]
     if told and not plan.is_reading_apart:
         return told
     return [*told, place_head(panel, _right_texts(data, look, panel, plan, glyphs), glyphs, width)]
@@ -241,7 +240,8 @@ def _right_texts(
 def _scale_text(look: Look, panel: Panel) -> str:
     scale = panel.axis.scale
     if scale_of(panel.track, look) is not scale:
-        return f"linear (no {panel.track} above 0)"
+        is_field = isinstance(panel.track, Field)
+        return f"linear ({'not all' if is_field else f'no {panel.track}'} above 0)"
     if panel.track is not Track.LOSS or scale is not Scale.LOG:
         return str(scale)
     hidden = sum(curve.n_hidden for curve in panel.curves)

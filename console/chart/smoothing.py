@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from console.chart.axis import LARGEST
 from console.chart.series import Values
 
 STRENGTHS: tuple[float | None, ...] = (None, 0.0, 0.6, 0.9, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9998)
 """To choose from; `None` is the EMA that the record brings itself, 0 smoothes nothing."""
+USUAL = 0.98
+"""Of what the record brings no EMA of, as long as none is chosen."""
 _BLOCK = 64
 
 
@@ -17,6 +20,11 @@ def smoothing_name(strength: float | None) -> str:
     if strength is None:
         return "EMA"
     return f"EMA {strength:g}" if strength else "not smoothed"
+
+
+def smoothing_name_beside(strength: float | None) -> str:
+    """The same of what the record brings no EMA of."""
+    return smoothing_name(USUAL if strength is None else strength)
 
 
 def smooth(values: Values, strength: float) -> Values:
@@ -30,7 +38,7 @@ def smooth(values: Values, strength: float) -> Values:
 
 
 def smooth_on(
-    strength: float, values: Values, before: tuple[float, float] | None
+    strength: float, values: npt.NDArray[np.floating], before: tuple[float, float] | None
 ) -> tuple[Values, tuple[float, float]]:
     """The same for values that follow on others, and what those after them need: the decayed sum
     of values and how many it is of.
@@ -38,6 +46,7 @@ def smooth_on(
     total_before, weight_before = before or (0.0, 0.0)
     if not len(values):
         return values.astype(np.float64), (total_before, weight_before)
+    values = values.astype(np.float64, copy=False)
     known = np.abs(values) < LARGEST  # sums of larger ones overflow
     fading = strength ** np.arange(1.0, len(values) + 1) if before else 0.0
     total = _decayed_sums(np.where(known, values, 0.0), strength) + fading * total_before

@@ -17,20 +17,25 @@ _LEAST_LABEL_CELLS = 4  # a shorter rest of a label says nothing
 class MarkKind(IntEnum):
     """Why a step is marked; what matters more comes first and wins where room is short."""
 
-    PHASE = 0
-    NONFINITE = 1
-    SETTINGS = 2
-    STALL = 3
-    HELD_OUT = 4
-    RESTART = 5
+    ALARM = 0
+    PHASE = 1
+    NONFINITE = 2
+    SETTINGS = 3
+    STALL = 4
+    HELD_OUT = 5
+    RESTART = 6
 
     @property
     def ink(self) -> Ink:
         """The ink of the mark's line and label."""
+        if self is MarkKind.ALARM:
+            return Ink.ALARM
         return Ink.PHASE if self in (MarkKind.PHASE, MarkKind.SETTINGS) else Ink.RESTART
 
     def line(self, glyphs: Glyphs) -> str:
         """The character that the mark's line is made of."""
+        if self is MarkKind.ALARM:
+            return glyphs.alarm
         is_other_run = self in (MarkKind.PHASE, MarkKind.SETTINGS)
         return glyphs.phase if is_other_run else glyphs.restart
 

@@ -23,6 +23,8 @@ class Kind:
     """On the axis that the operator chose; the others have a linear one."""
     has_outliers: bool = False
     """Its axis leaves out what lies far from the usual."""
+    is_noisy: bool = False
+    """Over a long time its values fill the panel: the smoothed ones are drawn over them."""
 
 
 def _signed(value: float) -> str:
@@ -31,7 +33,9 @@ def _signed(value: float) -> str:
 
 _LOSS = Kind(is_like_loss=True, has_outliers=True)
 _OTHER = Kind()
-_FIELD = Kind(text=lambda value: f"{value:.6g}", has_outliers=True)
+_FIELD = Kind(
+    text=lambda value: f"{value:.6g}", is_like_loss=True, has_outliers=True, is_noisy=True
+)
 
 
 class Track(StrEnum):
@@ -40,9 +44,15 @@ class Track(StrEnum):
     LOSS = "loss", _LOSS
     VAL_LOSS = "val_loss", _LOSS
     SCORE = "score", Kind(text=formatting.score)
-    GRAD_NORM = "grad_norm", Kind(is_plain=True, is_like_loss=True, has_outliers=True)
+    GRAD_NORM = (
+        "grad_norm",
+        Kind(is_plain=True, is_like_loss=True, has_outliers=True, is_noisy=True),
+    )
     LR = "lr", Kind(is_plain=True, text=formatting.learning_rate)
-    RATE = "tokens/s", Kind(text=lambda value: formatting.number(value, 0), has_outliers=True)
+    RATE = (
+        "tokens/s",
+        Kind(text=lambda value: formatting.number(value, 0), has_outliers=True, is_noisy=True),
+    )
     LOSS_BY_ARM = "loss by arm", _LOSS
     REWARD = "reward by arm"
     SHARE = "share by arm", Kind(text=lambda value: f"{value * 100:.0f} %")

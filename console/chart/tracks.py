@@ -12,22 +12,30 @@ from console.chart.axis import LARGEST, Scale
 from console.chart.by_arm import means_by_arm, shares_by_arm
 from console.chart.cell_rows import CURVES, Ink
 from console.chart.chart_data import Look, Points
-from console.chart.curve import Curve, Source, letter_of, smoothed
-from console.chart.grid import Buckets
-from console.chart.others import difference_curves, other_curves
-from console.chart.series import SeriesView, Values
-from console.chart.smoothing import smoothing_name
+from console.chart.curve import Curve, Source, letter_of
+from console.chart.grid import Buckets, Grid
+from console.chart.lines import line_of, rates, smoothed
+from console.chart.others import OVERLAID, difference_curves, other_curves
+from console.chart.series import Values
+from console.chart.smoothing import smoothing_name, smoothing_name_beside
 from console.chart.track import AnyTrack, Field, Track
+
+_BAND = 4
+"""With so many records a column noisy values are a band."""
 
 
 def scale_of(track: AnyTrack, look: Look) -> Scale:
-    """Losses and norms are looked at as the operator wants; the others have a linear axis."""
+    """Losses, norms and the trainer's own fields are looked at as the operator wants; the others
+    have a linear axis.
+    """
     return look.scale if track.kind.is_like_loss else Scale.LINEAR
 
 
 def curves_of(track: AnyTrack, source: Source) -> list[Curve]:
     """The curves, none where nothing is known of the track."""
-    above = 0.0 if scale_of(track, source.look) is Scale.LOG else -LARGEST
+    # Of a field what is not above 0 is no fault: none of it is left out.
+    is_log = scale_of(track, source.look) is Scale.LOG and not isinstance(track, Field)
+    above = 0.0 if is_log else -LARGEST
     curves = list(_curves(track, source, above))
     if above == 0.0 and all(np.isnan(curve.buckets.low).all() for curve in curves):
         curves = list(_curves(track, source, -LARGEST))
@@ -45,12 +53,10 @@ def _curves(track: AnyTrack, source: Source, above: float) -> Iterator[Curve]:
         case Track.LOSS:
             yield from _loss(source, above)
         case Track.VAL_LOSS | Track.SCORE:
-            points = source.data.points.get(track, ())
-            for number, each in enumerate(points):
-                yield _sparse(each, source, number if len(points) > 1 else None)
+            yield from _audits(track, source)
         case Track.RATE:
-            rates = source.kept.of(view, track, _tokens_per_second)
-            yield _plain(track, rates, source, above)
+            values = source.kept.of(view, track, lambda view: rates(view.tokens, view.ms))
+            yield from _columns(track, values, source, above)
         case Track.REWARD:
             yield from means_by_arm(track, view.reward, source)
         case Track.LOSS_BY_ARM:
@@ -58,18 +64,35 @@ def _curves(track: AnyTrack, source: Source, above: float) -> Iterator[Curve]:
         case Track.SHARE:
             yield from shares_by_arm(source)
         case Field():
-            found = [each for each in source.data.fields if each.name == track.name]
-            yield from (_dense(each, source, above) for each in found)
+            yield from _field(track, source, above)
         case Track.DIFFERENCE:
             yield from difference_curves(source)
         case _ if track.kind.is_plain:
-            yield _plain(track, view.column(track), source, above)
+            yield from _columns(track, view.column(track), source, above)
+    if track in OVERLAID:
+        yield from other_curves(track, source, above)
+
+
+def _columns(
+    track: Track, values: npt.NDArray[np.floating], source: Source, above: float
+) -> Iterator[Curve]:
+    """A figure of each record, and what is noisy smoothed."""
+    yield Curve(
+        name=track,
+        buckets=source.bucket(track, values, above),
+        ink=Ink.RAW,
+        value=float(values[source.at]),
+        is_band=track.kind.is_noisy and _is_crowded(source.grid),
+    )
+    if track.kind.is_noisy:
+        smooth = line_of(track, source.view, source.look.smoothing, source.kept)
+        yield _smooth(smooth, source.at, source.grid, source, above)
 
 
 def _loss(source: Source, above: float) -> Iterator[Curve]:
-    """Raw and smoothed, and the runs laid over; or the curves of two runs."""
+    """Raw and smoothed; or the curves of two runs."""
     view, names, strength = source.view, source.data.names, source.look.smoothing
-    ema = view.ema if names is not None else smoothed(view, strength, source.kept)
+    ema = view.ema if names is not None else line_of(Track.LOSS, view, strength, source.kept)
     first, second = names or ("loss", smoothing_name(strength))
     for name, values, ink in ((first, view.loss, Ink.RAW), (second, ema, Ink.SMOOTH)):
         buckets = source.bucket(f"{ink.name} {strength}", values, above)
@@ -80,7 +103,6 @@ def _loss(source: Source, above: float) -> Iterator[Curve]:
             value=float(values[source.at]),
             n_hidden=_hidden(source) if ink is Ink.RAW and above == 0.0 else 0,
         )
-    yield from other_curves(source, above)
 
 
 def _hidden(source: Source) -> int:
@@ -88,9 +110,26 @@ def _hidden(source: Source) -> int:
     return source.kept_of(_hidden, lambda: int(np.count_nonzero(loss[source.grid.records] <= 0)))
 
 
-def _plain(track: Track, values: npt.NDArray[np.floating], source: Source, above: float) -> Curve:
-    buckets = source.bucket(track, values, above)
-    return Curve(name=track, buckets=buckets, ink=Ink.RAW, value=float(values[source.at]))
+def _is_crowded(grid: Grid) -> bool:
+    return int(grid.starts[-1] - grid.starts[0]) >= _BAND * grid.columns
+
+
+def _smooth(values: Values, at: int, grid: Grid, source: Source, above: float) -> Curve:
+    """Over the values as they are."""
+    return Curve(
+        name=smoothing_name_beside(source.look.smoothing),
+        buckets=grid.ends(values, above),
+        ink=Ink.SMOOTH,
+        value=float(values[at]) if at >= 0 else float("nan"),
+    )
+
+
+def _audits(track: Track, source: Source) -> Iterator[Curve]:
+    """Of several each has a letter, behind those of the runs laid over."""
+    points = source.data.points.get(track, ())
+    first = len(source.data.others)
+    for number, each in enumerate(points, start=first):
+        yield _sparse(each, source, number if len(points) > 1 else None)
 
 
 def _sparse(points: Points, source: Source, number: int | None) -> Curve:
@@ -115,8 +154,11 @@ def _sparse(points: Points, source: Source, number: int | None) -> Curve:
     )
 
 
-def _dense(points: Points, source: Source, above: float) -> Curve:
+def _field(track: Field, source: Source, above: float) -> Iterator[Curve]:
     """Values at many steps: what is read is the newest that there was then."""
+    points = next((each for each in source.data.fields if each.name == track.name), None)
+    if points is None:
+        return
     grid, step = source.grid, points.step
     own, last = source.view.step, len(source.view) - 1
     # The steps at which the columns begin; the last one ends behind the newest.
@@ -125,10 +167,12 @@ def _dense(points: Points, source: Source, above: float) -> Curve:
     buckets = source.kept_of(points, lambda: filled.bucket(points.value, above))
     newest = int(np.searchsorted(step, source.view.step[source.at], side="right")) - 1
     value = float(points.value[newest]) if newest >= 0 else float("nan")
-    return Curve(name=points.name, buckets=buckets, ink=Ink.RAW, value=value)
-
-
-def _tokens_per_second(view: SeriesView) -> Values:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rates: Values = view.tokens.astype(np.float64) * 1000 / view.ms
-    return rates
+    yield Curve(
+        name=points.name,
+        buckets=buckets,
+        ink=Ink.RAW,
+        value=value,
+        is_band=_is_crowded(filled),
+    )
+    smooth = smoothed(points.name, points.value, source.look.smoothing, source.kept)
+    yield _smooth(smooth, newest, filled, source, above)

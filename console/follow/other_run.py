@@ -1,15 +1,18 @@
-"""Another run's loss, read beside the run that is shown, and followed in bounded memory."""
+"""Another run's history, read beside the run that is shown, and followed in bounded memory."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from console.chart.chart_data import Other
+from console.chart.chart_data import Other, Points
 from console.chart.series import Series, Values
+from console.chart.track import Track
 from console.follow.read_ahead import WORTH_A_CHILD_BYTES
 from console.process.child import in_child
+from console.view.audit_points import points_of
+from console.view.audits import AuditBook
 from console.view.cached_file import read_news
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.reading import reading
@@ -18,8 +21,10 @@ from trainer.rundir.records.newest_records import opening
 from trainer.rundir.records.record_file import RecordTail
 
 MOST_RECORDS = 300_000
-"""That are kept, some 20 MB; of a longer history every second step, every fourth, and so on."""
-_KEPT = ("loss", "ema", "t", "tokens")
+"""That are kept, some 25 MB; of a longer history every second step, every fourth, and so on."""
+_SUMMED = ("tokens", "ms")
+"""Of a step that is kept with those left out before it."""
+_KEPT = ("loss", "ema", "t", "lr", "grad_norm", *_SUMMED)
 
 
 class OtherRun:
@@ -30,19 +35,21 @@ class OtherRun:
         self.run = RunDirectory(path)
         self._identity = _identity(path)
         self._tail = RecordTail(self.run.loss, read_loss_records)
+        self._audits = AuditBook(self.run)
+        self._points: Mapping[Track, tuple[Points, ...]] = {}
         self._begin()
 
     def _begin(self) -> None:
         self._series = Series(_KEPT)
         self._stride = 1
-        self._untold_tokens = 0.0
+        self._untold = dict.fromkeys(_SUMMED, 0.0)
         """Of the steps since the last one that was kept."""
 
     @property
     def other(self) -> Other:
         """The history as the last look left it."""
         view = self._series.view()
-        return Other(name=self.run.name, series=view, stride=self._stride)
+        return Other(name=self.run.name, series=view, stride=self._stride, points=self._points)
 
     def look(self) -> None:
         """Read all that is new; raises `OSError` whose text says why it can't be read any more."""
@@ -61,6 +68,8 @@ class OtherRun:
                 self._begin()
             self._add([record for record in news.records if record.step is not None])
             has_more = news.has_more
+        if self._audits.look():
+            self._points = points_of(self._audits.all)
 
     def _add(self, told: Sequence[LossRecord]) -> None:
         if not told:
@@ -74,17 +83,21 @@ class OtherRun:
             view = self._series.view()
             columns = {name: getattr(view, name) for name in _KEPT}
             self._series, self._stride = Series(_KEPT), 2 * self._stride
-            self._untold_tokens = 0.0
+            self._untold = dict.fromkeys(_SUMMED, 0.0)
             self._append(view.step, columns)
 
     def _append(self, step: np.ndarray, columns: dict[str, Values]) -> None:
-        """What falls on the stride; a step that is kept has the tokens of those left out too."""
+        """What falls on the stride; a step that is kept has the tokens and the time of those left
+        out too.
+        """
         if self._stride > 1:
             is_kept = step % self._stride == 0
-            total = self._untold_tokens + np.cumsum(np.nan_to_num(columns["tokens"]))
-            step, columns = step[is_kept], {name: of[is_kept] for name, of in columns.items()}
-            columns["tokens"] = np.diff(total[is_kept], prepend=0.0)
-            self._untold_tokens = float(total[-1]) - float(sum(columns["tokens"]))
+            kept = {name: of[is_kept] for name, of in columns.items()}
+            for name in _SUMMED:
+                total = self._untold[name] + np.cumsum(np.nan_to_num(columns[name]))
+                kept[name] = np.diff(total[is_kept], prepend=0.0)
+                self._untold[name] = float(total[-1]) - float(sum(kept[name]))
+            step, columns = step[is_kept], kept
         if len(step):
             self._series.append_many(step, **columns)
 

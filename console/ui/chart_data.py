@@ -1,18 +1,16 @@
 """From a glance at a run to what the chart draws."""
 
-import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from console.chart import step_marks as marks
-from console.chart.chart_data import Alarm, ChartData, Other, Points
+from console.chart.chart_data import ChartData, Other, Points
 from console.chart.track import Track
 from console.view import alarm_book
+from console.view.audit_points import points_of
 from console.view.glance import Glance
 from console.view.run_view import Audit, Event, EventKind, Mark, Severity
 
-_RAISED = (EventKind.ALARM, EventKind.SAVE)
+_ILLS = (EventKind.ALARM, EventKind.SAVE, EventKind.HEALTH)
 
 
 class ChartFeed:
@@ -22,7 +20,7 @@ class ChartFeed:
         self._audits: tuple[Audit, ...] = ()
         self._points: dict[Track, tuple[Points, ...]] = {}
         self._alarmed: tuple[tuple[Event, ...], tuple[alarm_book.Alarm, ...]] = ((), ())
-        self._alarms: tuple[Alarm, ...] = ()
+        self._alarms: tuple[marks.Mark, ...] = ()
 
     def data(
         self,
@@ -34,57 +32,36 @@ class ChartFeed:
         view = glance.view
         if view.audits is not self._audits:
             self._audits, self._points = view.audits, points_of(view.audits)
-        if (view.events, glance.alarms) != self._alarmed:
-            self._alarmed = (view.events, glance.alarms)
+        if (glance.events, glance.alarms) != self._alarmed:
+            self._alarmed = (glance.events, glance.alarms)
             self._alarms = alarms_of(*self._alarmed)
         chart_marks = tuple(_chart_mark(mark) for mark in view.marks)
         return ChartData(
             series=glance.series,
-            marks=chart_marks,
-            alarms=self._alarms,
+            marks=chart_marks + self._alarms,
             points=self._points,
             others=others,
             fields=fields,
         )
 
 
-def alarms_of(events: Sequence[Event], waiting: Sequence[alarm_book.Alarm]) -> tuple[Alarm, ...]:
-    """What the log tells to have been raised, and what lasts or waits for somebody; each once."""
-    raised = (event for event in events if event.kind in _RAISED and event.severity is Severity.BAD)
-    told = [(event.step, event.text.removeprefix(alarm_book.RAISED)) for event in raised]
+def alarms_of(
+    events: Sequence[Event], waiting: Sequence[alarm_book.Alarm]
+) -> tuple[marks.Mark, ...]:
+    """Where ills and spikes began, those that are over too, and what lasts or waits for somebody;
+    each once.
+    """
+    told = [
+        (event.step, event.text.removeprefix(alarm_book.RAISED))
+        for event in events
+        if (event.kind in _ILLS and event.severity is Severity.BAD)
+        or (event.kind is EventKind.SPIKE and event.severity is Severity.ATTENTION)
+    ]
     told += [(alarm.place, alarm.text) for alarm in waiting]
     return tuple(
-        Alarm(step=step, label=text) for step, text in dict.fromkeys(told) if step is not None
-    )
-
-
-def points_of(audits: tuple[Audit, ...]) -> dict[Track, tuple[Points, ...]]:
-    """Scores and held-out losses, these by source if there are several, and by test
-    set; by ascending step."""
-    scores = {"score": [(audit.step, audit.score) for audit in audits]}
-    losses: dict[str, list[tuple[int, float | None]]] = {}
-    for audit in audits:
-        losses.setdefault("val_loss", []).append((audit.step, audit.val_loss))
-        for name, value in audit.val_losses if len(audit.val_losses) > 1 else ():
-            losses.setdefault(name, []).append((audit.step, value))
-        for name, value in audit.test_losses:
-            losses.setdefault(f"test {name}", []).append((audit.step, value))
-    return {Track.SCORE: _points(scores), Track.VAL_LOSS: _points(losses)}
-
-
-def _points(told: dict[str, list[tuple[int, float | None]]]) -> tuple[Points, ...]:
-    found = {
-        name: [(step, value) for step, value in values if value is not None]
-        for name, values in told.items()
-    }
-    return tuple(
-        Points(
-            name=name,
-            step=np.array([step for step, _ in values], np.int64),
-            value=np.array([value for _, value in values], np.float64),
-        )
-        for name, values in found.items()
-        if any(math.isfinite(value) for _, value in values)
+        marks.Mark(step=step, label=text, kind=marks.MarkKind.ALARM)
+        for step, text in dict.fromkeys(told)
+        if step is not None
     )
 
 

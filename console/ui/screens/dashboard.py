@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import ClassVar, Protocol, runtime_checkable
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
@@ -145,6 +146,14 @@ class Dashboard(Screen[None]):
 
     def _focus_chosen(self) -> None:
         self.query_one(f"#{PANES[self.chosen]}").focus()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """A click into a pane chooses it, as its number does."""
+        if event.widget.id in PANES:
+            self.chosen = PANES.index(event.widget.id)
+
+    def on_pane_tabs_chosen(self, event: PaneTabs.Chosen) -> None:
+        self.action_choose(event.index)
 
     def watch_is_zoomed(self) -> None:
         self.set_class(not self.is_zoomed, "-all")

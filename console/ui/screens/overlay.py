@@ -41,7 +41,7 @@ class OverlayScreen(ModalScreen[tuple[Path, ...]]):
 
     def compose(self) -> ComposeResult:
         with Container(id="overlay") as box:
-            box.border_title = "Lay another run's loss over this one's"
+            box.border_title = "Lay other runs over this one"
             yield CursorList()
             yield LabelledField("or a path", id="overlay-path")
             yield Static(id="overlay-words", markup=False)

@@ -37,6 +37,7 @@ class CheckpointsPane(LineView):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.CHECKPOINTS)
+    HEADINGS = 1
 
     class Chosen(Message):
         """The operator asked for a checkpoint's audit beside another, or the one before it."""
@@ -140,6 +141,12 @@ class CheckpointsPane(LineView):
 
     def on_blur(self) -> None:
         self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """The row under the pointer is chosen."""
+        offset = event.get_content_offset(self)
+        if offset is not None and 0 < (line := self.line_at(offset.y)) <= len(self._list.rows):
+            self._go_to(line - 1)
 
     def on_key(self, event: events.Key) -> None:
         """Letters are part of what is typed behind `/`."""
@@ -246,8 +253,8 @@ class CheckpointsPane(LineView):
             self.scroll_to(y=0, animate=False)
         elif self.cursor < 0:
             self.scroll_to(y=len(self._list.rows), animate=False)
-        elif line < top:
-            self.scroll_to(y=line, animate=False)
+        elif line < top + self.HEADINGS:
+            self.scroll_to(y=line - self.HEADINGS, animate=False)
         elif line >= top + height:
             self.scroll_to(y=line - height + 1, animate=False)
 

@@ -35,6 +35,7 @@ class DrawnChart(Widget):
         & .loss-chart--smooth { color: $text-primary; text-style: bold; }
         & .loss-chart--phase { color: $text-warning; }
         & .loss-chart--restart { color: $text-error; }
+        & .loss-chart--alarm { color: $text-error; text-style: bold; }
         & .loss-chart--axis { color: $foreground 40%; }
         & .loss-chart--text { color: $text-muted; }
         & .loss-chart--beyond { color: $text-warning; text-style: bold; }

@@ -31,6 +31,9 @@ class LineView(ScrollView, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_at(Place.LINES)
 
+    HEADINGS: ClassVar[int] = 0
+    """So many of the first lines stay where they are while the others scroll away under them."""
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self._count = 0
@@ -67,9 +70,13 @@ class LineView(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         self._fit()
 
+    def line_at(self, row: int) -> int:
+        """The index of the line that the scroll offset puts in a row of the content."""
+        return row if row < self.HEADINGS else self.scroll_offset.y + row
+
     def render_line(self, y: int) -> Strip:
-        """One row of the content: the line that the scroll offset puts there."""
-        index = self.scroll_offset.y + y
+        """One row of the content."""
+        index = self.line_at(y)
         style, width = self.visual_style, self.line_width
         if index >= self._count or not width:
             return Strip.blank(self.size.width, style.rich_style)
@@ -89,12 +96,12 @@ class LineView(ScrollView, can_focus=True):
             self.virtual_size = size
 
     def _refresh_changed(self) -> None:
-        top = self.scroll_offset.y
         drawn, self._drawn = self._drawn, {}
         for row in range(self.rows_in_sight):
-            old = drawn.get(top + row)
-            new = self._line(top + row) if top + row < self._count else None
+            index = self.line_at(row)
+            old = drawn.get(index)
+            new = self._line(index) if index < self._count else None
             if old is not None and new is not None and old.is_same(new):
-                self._drawn[top + row] = old
+                self._drawn[index] = old
             elif old is not new:
                 self.refresh(Region(0, row, self.size.width, 1))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from console.chart import by_arm
 from console.chart.by_arm import BLOCK
 from console.chart.chart_data import ChartData, Look
-from console.chart.curve import smoothed
 from console.chart.glyphs import UNICODE
 from console.chart.grid import Unit, x_of
 from console.chart.kept import Kept
+from console.chart.lines import line_of
 from console.chart.plot import draw
 from console.chart.series import Series
 from console.chart.track import Track
@@ -57,7 +57,7 @@ def test_however_a_history_comes_what_follows_from_it_is_the_same(
         last = max(last, first + size - 1)
         view = series.view()
         for strength in (0.9, 0.999):
-            found, wanted = (smoothed(view, strength, each) for each in (kept, Kept()))
+            found, wanted = (line_of(Track.LOSS, view, strength, each) for each in (kept, Kept()))
             assert found == pytest.approx(wanted, rel=1e-9, nan_ok=True)
         for unit in Unit:
             assert x_of(view, unit, kept) == pytest.approx(x_of(view, unit, Kept()))

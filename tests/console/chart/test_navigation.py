@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from console.chart import navigation
-from console.chart.chart_data import Alarm, ChartData, Look, Points, run_of
+from console.chart.chart_data import ChartData, Look, Points, run_of
 from console.chart.glyphs import UNICODE
 from console.chart.grid import Unit
 from console.chart.plot import Drawing, draw
@@ -97,8 +97,11 @@ def test_marks_are_gone_through_in_both_directions_and_end() -> None:
 
 def test_alarms_are_gone_to_as_marks_are_and_read_where_they_were_raised() -> None:
     mark = Mark(step=400, label="phase 2", kind=MarkKind.PHASE)
-    told = (Alarm(step=700, label="no \x1b[31mroom"), Alarm(step=2000, label="a stall"))
-    data = replace(history(), marks=(mark,), alarms=told)
+    told = (
+        Mark(step=700, label="no \x1b[31mroom", kind=MarkKind.ALARM),
+        Mark(step=2000, label="a stall", kind=MarkKind.ALARM),
+    )
+    data = replace(history(), marks=(mark, *told))
     look = navigation.go_to(Look(), data, 500)
     heads = []
     for by in (1, 1, -1, -1):
@@ -113,6 +116,8 @@ def test_alarms_are_gone_to_as_marks_are_and_read_where_they_were_raised() -> No
     ):
         assert step in head
         assert words in head
+    drawn = draw(data, Look(), UNICODE, width=60, height=20).rows
+    assert any("╏no [31mroom" in "".join(run.text for run in row) for row in drawn)
     narrow = navigation.move_to_mark(navigation.go_to(Look(), data, 600), data, 1)
     row = draw(data, narrow, UNICODE, width=60, height=20).rows[0]
     assert "no [31mroom" in "".join(run.text for run in row)

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from console.chart import navigation
 from console.chart.cell_rows import CURVES
-from console.chart.chart_data import ChartData, Look, Other
+from console.chart.chart_data import ChartData, Look, Other, Points
 from console.chart.glyphs import ASCII, UNICODE, Glyphs
 from console.chart.grid import Unit
 from console.chart.plot import draw
@@ -61,6 +61,15 @@ def test_the_legend_names_them_and_the_strip_tells_how_far_they_are_at_the_curso
         assert "a fork-a +0.2500  b fork-b -0.1000" in head
         assert head.rstrip().endswith("at the same step")
         assert sum(row.startswith("       └") for row in rows) == (glyphs is UNICODE)
+
+
+@pytest.mark.parametrize("height", [24, 14])
+@pytest.mark.parametrize("apart", [0.0, 0.25, -0.25, 0.0001])
+def test_the_zero_of_the_difference_has_its_tick(apart: float, height: int) -> None:
+    shown = data(Other(name="fork-a", series=view(2.0 + apart)))
+    rows = lines(shown, height=height)
+    below = rows[rows.index(head_of_difference(rows)) + 1 : -2]
+    assert sum(row.split("┤")[0].strip() == "0" for row in below) == 1
 
 
 def test_a_run_that_ended_before_is_read_where_it_ended_and_not_drawn_beyond() -> None:
@@ -148,3 +157,40 @@ def test_nothing_that_another_run_holds_breaks_the_chart(other: SeriesView, unit
 def test_the_difference_is_no_track_to_choose() -> None:
     known = navigation.known_tracks(data(Other(name="a", series=view(2.0))))
     assert Track.DIFFERENCE not in known
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+@pytest.mark.parametrize(
+    ("track", "own", "other"),
+    [
+        (Track.SCORE, "score 70.0", "a fork-a 60.0"),
+        (Track.VAL_LOSS, "val_loss 2.0000", "a fork-a 2.5000"),
+        (Track.GRAD_NORM, "EMA 0.98 0.5000", "a fork-a 0.2500"),
+        (Track.LR, "lr 3.00e-04", "a fork-a 1.00e-04"),
+        (Track.RATE, "EMA 0.98 100,000", "a fork-a 50,000"),
+    ],
+)
+def test_every_track_that_is_no_arms_has_the_runs_laid_over(
+    track: Track, own: str, other: str, unit: Unit
+) -> None:
+    def run(lr: float, norm: float, ms: float) -> SeriesView:
+        series, n = Series(), 1000
+        told = {"lr": lr, "grad_norm": norm, "ms": ms, "tokens": 1000.0}
+        columns = {name: np.full(n, value) for name, value in told.items()}
+        t = 1.7e9 + 10.0 * np.arange(n)
+        series.append_many(np.arange(1, n + 1), np.ones(n), np.ones(n), t=t, **columns)
+        return series.view()
+
+    def audits(score: float, val_loss: float) -> dict[Track, tuple[Points, ...]]:
+        at = np.array([500, 900])
+        return {
+            Track.SCORE: (Points(name="score", step=at, value=np.array([score, 1.0])),),
+            Track.VAL_LOSS: (Points(name="val_loss", step=at, value=np.array([val_loss, 1.0])),),
+        }
+
+    fork = Other(name="fork-a", series=run(1e-4, 0.25, 20.0), points=audits(60.0, 2.5))
+    shown = ChartData(series=run(3e-4, 0.5, 10.0), points=audits(70.0, 2.0), others=(fork,))
+    look = navigation.go_to(Look(tracks=(track,), unit=unit), shown, 600)
+    head = lines(shown, look)[1]
+    assert own in head
+    assert other in head

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from console.chart import navigation
+from console.chart.axis import Scale
 from console.chart.chart_data import ChartData, Look, Points
 from console.chart.glyphs import ASCII, UNICODE, Glyphs
 from console.chart.grid import Unit
@@ -62,8 +63,15 @@ def at(step: int, look: Look | None = None) -> Look:
     return navigation.go_to(look or Look(), told(), step)
 
 
+def test_with_room_the_cursor_reads_every_digit_that_says_anything() -> None:
+    head = lines(at(501), width=158)[0]
+    for fact in ("loss 2.400353", "EMA 2.500000", "lr 3.000000e-04", "grad_norm 0.750000"):
+        assert fact in head
+    assert "500.0 ms" in head
+
+
 def test_the_cursor_reads_all_that_the_record_tells() -> None:
-    head = lines(at(500), width=150)[0]
+    head = lines(at(500), width=145)[0]
     for fact in ("step 500", "loss 61.5000", "EMA 2.5000", "lr 3.00e-04", "grad_norm 0.75"):
         assert fact in head
     for fact in ("arm wiki [red][31m", "500 ms", "2023-11-1", "phase 2: lr halved"):
@@ -138,6 +146,48 @@ def test_a_plain_track_draws_the_column_of_its_name(track: Track) -> None:
     assert any(
         f"{track} {track.text(0.125)}" in row for row in lines(Look(tracks=(track,)), data=data)
     )
+
+
+@pytest.mark.parametrize("track", [Track.GRAD_NORM, Track.RATE, Field("weight")])
+def test_what_is_noisy_has_its_smoothed_line_over_a_band_and_all_its_dots_zoomed_in(
+    track: Track | Field,
+) -> None:
+    step = np.arange(1, 4001)
+    noise = np.random.default_rng(0).uniform(0.5, 1.5, len(step))
+    series = Series()
+    series.append_many(
+        step, noise, noise, grad_norm=noise, tokens=1000 * noise, ms=np.ones(len(step))
+    )
+    field = Points(name="weight", step=step, value=noise)
+    data = ChartData(series=series.view(), fields=(field,))
+    crowded = lines(Look(tracks=(track,)), data=data, height=12)
+    assert "EMA 0.98" in crowded[0]
+    assert any(character in "".join(crowded[1:]) for character in "▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")
+    assert "⣿" not in "".join(crowded), "the line would not be seen"
+    look = Look(tracks=(track,), viewport=Viewport(span=50), smoothing=0.9)
+    near = lines(look, data=data, height=12)
+    assert "EMA 0.9 " in near[1] or "EMA 0.9 " in near[0]
+    assert any(character in "".join(near[1:]) for character in "⡇⢸⣿")
+
+
+def test_a_field_has_the_axis_that_was_chosen_where_all_of_it_is_above_0() -> None:
+    step = np.arange(1, N + 1)
+    above = Points(name="weight", step=step, value=np.float64(10.0) ** (step / 400))
+    for values, scale in (
+        (above, "log"),
+        (replace(above, value=step.astype(np.float64) - 9), "linear (not all"),
+    ):
+        data = replace(told(), fields=(values,))
+        head = lines(Look(tracks=(Field("weight"),)), data=data)[0]
+        assert scale in head
+    linear = Look(tracks=(Field("weight"),), scale=Scale.LINEAR)
+    assert "· linear ·" in lines(linear, data=data)[0]
+
+
+def test_a_field_without_a_value_is_drawn_as_nothing() -> None:
+    field = Points(name="weight", step=np.array([], np.int64), value=np.array([]))
+    data = replace(told(), fields=(field,))
+    assert "weight: nothing recorded" in lines(Look(tracks=(Field("weight"),)), data=data)[0]
 
 
 def test_tracks_share_one_axis_and_those_without_room_are_counted() -> None:

@@ -12,12 +12,12 @@ from textual.content import Content
 from console.fork.branches import Branches
 from console.operations.actions import READ_ONLY
 from console.ui.messages import StepChosen
-from console.ui.screens.dashboard import Dashboard
+from console.ui.screens.dashboard import PANES, Dashboard
 from console.ui.widgets import checkpoints
 from console.ui.widgets.checkpoint_lines import row_content
 from console.ui.widgets.checkpoint_list import merged_rows
 from console.ui.widgets.checkpoints import CheckpointsPane
-from console.view.run_view import RunView
+from console.view.run_view import CheckpointRow, RunView
 from tests.console import fixed_run
 from tests.console.headless import Stage
 from trainer.rundir.checkpoints.checkpoint import Skipped
@@ -265,3 +265,43 @@ async def test_g_shows_the_tree_and_enter_goes_to_a_step_of_this_run(tmp_path: P
         await stage.pilot.press("enter", "down", "enter")
         await stage.until(lambda: screen.step == 113_500, "the step")
         assert step_under_cursor(stage) == 113_500
+
+
+async def test_the_titles_stay_while_the_rows_scroll_and_the_cursor_is_never_under_them() -> None:
+    async with Stage(fixed_run.fixed_view(100)).opened(160, 45) as stage:
+        await stage.pilot.press("4", "z", *["pagedown"] * 3, *["up"] * 45)
+        pane = stage.app.screen.query_one(CheckpointsPane)
+        titles, *rows = (pane.render_line(row).text for row in range(pane.rows_in_sight))
+        assert pane.scroll_offset.y > 0
+        assert "score" in titles
+        row = pane.row_here
+        assert isinstance(row, CheckpointRow)
+        assert f"{row.step:,}" in rows[0]
+
+
+async def test_a_click_chooses_a_checkpoint_and_the_tabs_choose_panes() -> None:
+    async with Stage(fixed_run.fixed_view(100)).opened(80, 24) as stage:
+        screen = stage.app.screen
+        assert isinstance(screen, Dashboard)
+        await stage.pilot.click("#tabs", offset=(23, 0))
+        assert PANES[screen.chosen] == "bandit"
+        await stage.pilot.click("#tabs", offset=(35, 0))
+        assert PANES[screen.chosen] == "checkpoints"
+        pane = screen.query_one(CheckpointsPane)
+        await stage.pilot.press("end")
+        lines = [pane.render_line(row).text for row in range(pane.rows_in_sight)]
+        await stage.pilot.click(pane, offset=(5, 3))  # the border is the first row
+        row = pane.row_here
+        assert isinstance(row, CheckpointRow)
+        assert f"{row.step:,}" in lines[2]
+        assert screen.step == row.step
+        await stage.pilot.click(pane, offset=(5, 1))
+        assert pane.row_here is row, "the titles are no row"
+
+
+async def test_a_click_into_a_pane_chooses_it() -> None:
+    async with Stage(fixed_run.fixed_view(10)).opened(160, 45) as stage:
+        screen = stage.app.screen
+        assert isinstance(screen, Dashboard)
+        await stage.pilot.click("#log", offset=(10, 2))
+        assert PANES[screen.chosen] == "log"
