@@ -5,6 +5,7 @@ import contextlib
 import os
 import select
 import sys
+import termios
 from typing import IO
 
 from textual._xterm_parser import XTermParser
@@ -14,6 +15,9 @@ from textual.drivers.linux_driver import LinuxDriver
 _MOUSE_MODES = (1000, 1002, 1006)
 """Button presses, motion while one is held, and reports that have no widest column."""
 
+
+_UNTOLD_SIZE = (24, 80)
+"""Rows and columns."""
 
 _TICK_MS = 100
 _TICKS = 10
@@ -43,6 +47,16 @@ class _PatientFile:
         return self._file.fileno()
 
 
+def _give_size() -> None:
+    """A terminal that nobody has told a size has none; Textual and what it draws with then take two
+    that differ, and lay out anew for ever. Whoever tells one later is heard.
+    """
+    for stream in filter(None, (sys.__stdin__, sys.__stdout__, sys.__stderr__)):
+        with contextlib.suppress(OSError, ValueError, termios.error):
+            if termios.tcgetwinsize(stream.fileno()) == (0, 0):
+                termios.tcsetwinsize(stream.fileno(), _UNTOLD_SIZE)
+
+
 class TerminalDriver(LinuxDriver):
     """Textual's own driver, except that it outlives its terminal, and sleeps while no key comes
     (Textual's looks ten times a second).
@@ -56,6 +70,7 @@ class TerminalDriver(LinuxDriver):
         mouse: bool = True,
         size: tuple[int, int] | None = None,
     ) -> None:
+        _give_size()
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._file = _PatientFile(sys.__stderr__ or sys.stderr)  # type: ignore[assignment]
         self._leaving = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)

@@ -82,7 +82,7 @@ def test_a_click_on_the_chart_is_a_click_on_what_is_drawn_there(run: RunDirector
     run.loss.write_text(f"[\n{records}\n]\n")
     with console_in_terminal(run, LC_ALL="C.UTF-8") as (_, ours, _):
         ours.write(b"\x1b[<0;40;12M\x1b[<0;40;12m")
-        seen = read_until(ours, " · loss 2.5000 ·".encode())
+        seen = read_until(ours, " · loss 2.500000 ·".encode())
     assert re.search(rb"step 4\d ", seen)
 
 
