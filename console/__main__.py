@@ -1,23 +1,17 @@
 """`andrea-console RUN`, or `python -m console RUN`."""
 
-import contextlib
-import ctypes
 import gc
 import sys
 
 from console.follow.read_ahead import begin_reading
-
-_M_ARENA_MAX = -8
-"""mallopt(3)"""
+from console.process.allocator import use_one_arena
 
 
 def main() -> int:
     """Load the console and run one command; returns its exit code."""
     # What is loaded stays: looking for garbage in it costs a tenth of the start.
     gc.disable()
-    with contextlib.suppress(AttributeError):  # another C library than glibc
-        # An arena a thread keeps what each one freed: 5 MB of 100 at 200,000 records.
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+    use_one_arena()
     ahead = begin_reading(sys.argv[1:])
     from console.cli import main as run_command  # noqa: PLC0415
 

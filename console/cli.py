@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from console.follow.follower import Follower, reasons_to_look
-from console.follow.operator_file import memory_path
+from console.follow.operator_paths import memory_path
 from console.follow.read_ahead import ReadAhead
 from console.fork.branches import Branches
 from console.operations.operations import Operations
@@ -237,6 +237,15 @@ def _console_parser() -> argparse.ArgumentParser:
         " Megatron), or python:docs; may be repeated",
     )
     parser.add_argument(
+        "--test",
+        metavar="NAME=GLOB",
+        action="append",
+        default=[],
+        type=_source,
+        help="a test set of a new run: never trained on, nor is text that shares 13 words in a row"
+        " with it; may be repeated",
+    )
+    parser.add_argument(
         "--tokenizer",
         metavar="FILE",
         help="tokenizer.json of one's own for a new run (default: learned from its text); the model"
@@ -283,11 +292,19 @@ def _find_run(parsed: argparse.Namespace, command: tuple[str, ...]) -> tuple[Run
     sources = dict(parsed.source)
     if len(sources) < len(parsed.source):
         raise SettingsError("--source: a name is given twice")
+    tests = dict(parsed.test)
+    if len(tests) < len(parsed.test):
+        raise SettingsError("--test: a name is given twice")
     if parsed.separator and not parsed.tokenizer:
         raise SettingsError("--separator: is of a --tokenizer; one that is learned has its own")
     tokenizer = TokenizerSettings(
         path=parsed.tokenizer or "", separator=parsed.separator or SEPARATOR
     )
     return ensure_run(
-        parsed.run, preset=parsed.preset, sources=sources, command=command, tokenizer=tokenizer
+        parsed.run,
+        preset=parsed.preset,
+        sources=sources,
+        command=command,
+        tokenizer=tokenizer,
+        tests=tests,
     )

@@ -21,4 +21,5 @@ def own_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What consoles remember of runs goes to no home of a person."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield

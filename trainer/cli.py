@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainer import __version__
+from trainer.crew.where import where_am_i
 from trainer.persistence.hold import Hold
 from trainer.persistence.output import give_up_unwritten, print_line
 from trainer.persistence.reporter import Reporter
@@ -61,11 +62,21 @@ def _run(argv: Sequence[str] | None, signals: Signals) -> int:
     arguments = _parse(argv)
     run = RunDirectory(arguments.run)
     try:
+        if not arguments.prepares and where_am_i(os.environ).follows:
+            return _follow(signals)
         _find_run(run, arguments.preset)
         if arguments.part is not None:
             return _prepare_share(run, arguments.part, signals)
         with Hold(run) as hold:
-            return _live(hold, signals, arguments.until, prepares=arguments.prepares)
+            if arguments.prepares:
+                return _live(hold, signals, prepares=True)
+            return _live(
+                hold,
+                signals,
+                until=arguments.until,
+                ranks=arguments.ranks,
+                limit_seconds=arguments.limit_seconds,
+            )
     except RunError as error:
         print_line(f"andrea-trainer: {error}", to=sys.stderr)
         return error.exit_code
@@ -91,9 +102,28 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--until", type=int, metavar="STEP", help="train no further than to this step, save, exit 0"
     )
+    parser.add_argument(
+        "--for",
+        type=_seconds,
+        dest="limit_seconds",
+        metavar="TIME",
+        help="end by itself, saved, within this time, as 11h50m; exit 143",
+    )
+    parser.add_argument(
+        "--ranks", type=int, metavar="N", help="train on so many GPUs, instead of train.ranks"
+    )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(prepares=False, part=None)
     return parser.parse_args(words)
+
+
+def _seconds(text: str) -> float:
+    from trainer.deadline import seconds_of  # noqa: PLC0415
+
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _parse_prepare(words: list[str]) -> argparse.Namespace:
@@ -130,6 +160,14 @@ def _find_run(run: RunDirectory, preset: str | None) -> None:
     ensure_run(run.path, preset=preset)
 
 
+def _follow(signals: Signals) -> Exit:
+    """One of several ranks, but not the one that leads: it needs no run, only torch."""
+    signals.ignore()
+    from trainer.together import follow  # noqa: PLC0415
+
+    return follow(where_am_i(os.environ))
+
+
 def _prepare_share(run: RunDirectory, part: str, signals: Signals) -> Exit:
     """A share of what `prepare` does, without the run's lock but for a moment before and after."""
     from trainer.preparing_share import hold_when_free, prepare_share, share_of  # noqa: PLC0415
@@ -140,13 +178,21 @@ def _prepare_share(run: RunDirectory, part: str, signals: Signals) -> Exit:
             print_line(f"part {part} is done; missing: {', '.join(missing)}")
             return Exit.FINISHED
         with hold_when_free(run, signals) as hold:
-            return _live(hold, signals, None, prepares=True)
+            return _live(hold, signals, prepares=True)
     except StopRequested:
         print_line(_STOPPED_PREPARING)
         return signals.stop_exit or Exit.TERMINATED
 
 
-def _live(hold: Hold, signals: Signals, until: int | None, *, prepares: bool) -> Exit:
+def _live(
+    hold: Hold,
+    signals: Signals,
+    *,
+    prepares: bool = False,
+    until: int | None = None,
+    ranks: int | None = None,
+    limit_seconds: float | None = None,
+) -> Exit:
     """The whole life of a trainer that holds the run; its end is in the state, in words."""
     run = hold.run
     require_untouched(run)
@@ -158,7 +204,16 @@ def _live(hold: Hold, signals: Signals, until: int | None, *, prepares: bool) ->
             if outcome is Exit.FINISHED:
                 return outcome
         else:
-            outcome = start(run, before, reporter, signals, hold=hold, until=until)
+            outcome = start(
+                run,
+                before,
+                reporter,
+                signals,
+                hold=hold,
+                until=until,
+                ranks=ranks,
+                limit_seconds=limit_seconds,
+            )
     except RunError as error:
         _end(reporter, error.exit_code, str(error), is_said=False)  # _run says it, on stderr
         raise
@@ -185,6 +240,7 @@ def first_state(run: RunDirectory, before: State | None) -> State:
         doing="",
         detail="",
         preparing=None,
+        ranks=(),
         takes_signals=False,
         pid=pid,
         phase=phase,
@@ -223,14 +279,19 @@ def start(
     *,
     hold: Hold | None = None,
     until: int | None = None,
+    ranks: int | None = None,
+    limit_seconds: float | None = None,
 ) -> Exit:
     """Train under a lock that is held already; the end is not yet in the state.
 
-    `hold`: looked at in each step. `until`: a step to end after, before the run's last.
+    `hold`: looked at in each step. `until`: a step to end after, before the run's last. `ranks`:
+    so many instead of `train.ranks`. `limit_seconds`: to end by itself within so long.
     """
     try:
         settings = _look_ahead(run, reporter, signals, "loading torch")
-        return _train(run, settings, before, reporter, signals, hold, until)
+        if ranks is not None:
+            settings = replace(settings, train=replace(settings.train, ranks=ranks))
+        return _train(run, settings, before, reporter, signals, hold, until, limit_seconds)
     except StopRequested:
         reporter.now(reason="stopped while starting; nothing was trained, nothing to save")
         return signals.stop_exit or Exit.TERMINATED
@@ -261,6 +322,7 @@ def _train(
     signals: Signals,
     hold: Hold | None,
     until: int | None,
+    limit_seconds: float | None,
 ) -> Exit:
     # torch takes seconds to load: handlers, lock and settings come first
     from trainer.session import run_trainer  # noqa: PLC0415
@@ -273,6 +335,7 @@ def _train(
         signals=signals,
         hold=hold,
         until=until,
+        limit_seconds=limit_seconds,
     )
 
 

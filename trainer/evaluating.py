@@ -21,7 +21,7 @@ from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_name
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.checkpoints.coverage import own_checkpoints, require_as_audited
 from trainer.rundir.config.run_toml import load_settings
-from trainer.rundir.config.settings import Settings
+from trainer.rundir.config.settings import TEST, Settings
 from trainer.rundir.evaluations import Evaluation, add_evaluation
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import shown
@@ -94,10 +94,14 @@ def evaluate(run: RunDirectory, *, step: int | None, names: Sequence[str], devic
             context=settings.model.context,
             rows_at_once=settings.train.micro_batch,
             text=text.index.fingerprint[:TEXT_DIGITS],
-            told=_Teller(text.name, done, total).tell,
+            told=_Teller(text.name.replace(TEST, "test ", 1), done, total).tell,
         )
         if loss is not None:
-            made = add_evaluation(run, replace(made, sources={text.name: loss}))
+            plain = text.name.removeprefix(TEST)
+            is_test = text.name.startswith(TEST)
+            told = {plain: loss}
+            of_text = replace(made, tests=told) if is_test else replace(made, sources=told)
+            made = add_evaluation(run, of_text)
     tell(evaluation=made.as_json())
 
 
@@ -117,7 +121,7 @@ def _checkpoint(run: RunDirectory, settings: Settings, step: int | None) -> Chec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Text:
-    """What is held out of a source."""
+    """What is held out of a source, or a test set."""
 
     name: str
     index: TokenIndex
@@ -130,11 +134,12 @@ class _Text:
 
 def _texts(run: RunDirectory, settings: Settings, names: Sequence[str]) -> Iterator[_Text]:
     """Those named, or all; what has none is told."""
+    known = {name: name for name in settings.sources} | {n: f"{TEST}{n}" for n in settings.test}
     for name in names:
-        if name not in settings.sources:
-            known = ", ".join(map(shown, settings.sources))
-            raise SettingsError(f"--source {shown(name)}: the run's sources are {known}")
-    for name in names or settings.sources:
+        if name not in known:
+            told = ", ".join(map(shown, known))
+            raise SettingsError(f"--source {shown(name)}: the run's sources are {told}")
+    for name in [known[name] for name in names or known]:
         folder = token_folder(run.tokens, name)
         index = read_index(folder)
         if index is None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from trainer.deadline import Deadline, StepGivenUp
 from trainer.engine.engine import Engine, StepResult
 from trainer.persistence.checkpoints import Checkpointer
 from trainer.persistence.loss_history import LossHistory
@@ -32,6 +33,7 @@ class Training:
     checkpointer: Checkpointer
     reporter: Reporter
     signals: Signals
+    deadline: Deadline
     last_step: int
     """Where to end: the run's last step, or one before it."""
     hold_wanted: Callable[[], HoldMode | None] = field(default=lambda: None)
@@ -50,7 +52,7 @@ def train(training: Training) -> Exit:
     Raises `NonFiniteError`, `GateError`, or `SaveError` where the last save failed.
     """
     signals = training.signals
-    while training.engine.step < training.last_step and not signals.wants_stop:
+    while training.engine.step < training.last_step and not wants_stop(training):
         training.reporter.now(doing="training", detail="")
         cause = ""
         while not cause:
@@ -58,13 +60,24 @@ def train(training: Training) -> Exit:
             take_step(training)
             training.checkpointer.settle()
             cause = checkpoint_due(training)
-        checkpoint(training, cause)
+        if training.engine.step > 0:  # else the first step was given up
+            checkpoint(training, cause)
         if cause == "pivot":
             training.checkpointer.require_saved()
             return Exit.HELD
     if training.engine.step > 0:
         training.checkpointer.require_saved()
-    return signals.stop_exit if signals.stop_exit is not None else Exit.FINISHED
+    if signals.stop_exit is not None:
+        return signals.stop_exit
+    if training.engine.step < training.last_step:
+        training.reporter.now(reason="its own time is over (train.end_at or --for)")
+        return Exit.TERMINATED
+    return Exit.FINISHED
+
+
+def wants_stop(training: Training) -> bool:
+    """Whether a stop was asked for, or the run's own limit leaves no time for another step."""
+    return training.signals.wants_stop or training.deadline.look()
 
 
 def look_around(training: Training) -> None:
@@ -86,10 +99,15 @@ def look_around(training: Training) -> None:
 def take_step(training: Training) -> None:
     """One update, and its record in the history."""
     started = training.monotonic()
+    training.deadline.begin_step()
     engine, feed, history = training.engine, training.feed, training.history
     number = engine.step + 1
     pull = feed.pull(number)
-    result = engine.train_step(pull.rows)
+    try:
+        result = engine.train_step(pull.rows)
+    except StepGivenUp as given_up:
+        training.reporter.say(f"step {number:,} {given_up}: it would not be saved in time")
+        return
     reward = feed.reward(pull, result.loss) if result.is_finite else 0.0
     record: Record = {
         "step": number,
@@ -108,6 +126,7 @@ def take_step(training: Training) -> None:
     write_record(training, record)
     require_finite(training, pull, result)
     feed.settle(pull, loss=result.loss, reward=reward)
+    training.deadline.end_step()
     training.reporter.soon(lambda: view(training))
     training.reporter.say_at_times(lambda: line_of(record, training))
 
@@ -152,7 +171,7 @@ def require_finite(training: Training, pull: Pull, result: StepResult) -> None:
 def checkpoint_due(training: Training) -> str:
     """Why a checkpoint is due after this step; empty if it isn't."""
     step, settings, signals = training.engine.step, training.settings, training.signals
-    if signals.wants_stop:
+    if wants_stop(training):
         return "stop"
     if step == training.last_step:
         return "end"
@@ -183,6 +202,7 @@ def view(training: Training) -> dict[str, object]:
     return {
         "step": training.engine.step,
         "memory": memory_of_self(),
+        "ranks": training.engine.ranks.states(training.engine.step),
         "arms": training.feed.bandit.arms(),
         "zombies": training.feed.bandit.zombies(),
         "replay": replay if replay.last_step >= replay.first_step else None,

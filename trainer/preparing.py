@@ -1,7 +1,7 @@
 """`andrea-trainer prepare RUN`: tokenizer and tokens of all sources, and no training."""
 
 from trainer.persistence.reporter import Reporter
-from trainer.persistence.source_notes import tell_text, telling
+from trainer.persistence.source_notes import tell_tests, tell_text, telling
 from trainer.proxy.feed import open_sources
 from trainer.rundir.config.settings import Settings
 from trainer.rundir.environment import recorded_environment
@@ -29,7 +29,7 @@ def prepare_run(
     """
     try:
         last = last_record(run.loss) if run.loss.exists() else None
-        _, sources = open_sources(
+        _, sources, tests = open_sources(
             run,
             settings,
             phase=run.current_phase(),
@@ -40,6 +40,7 @@ def prepare_run(
     except OSError as error:
         raise unreadable(run, error) from error
     tell_text(sources, reporter)
+    tell_tests(tests, reporter)
     for name, source in sources.items():
         n_tokens = len(source.train) + len(source.held_out)
         reporter.say(f"source {name}: {source.documents:,} documents, {n_tokens:,} tokens")

@@ -9,6 +9,7 @@ from trainer.persistence.output import print_line
 from trainer.proxy.feed import open_tokenizer
 from trainer.proxy.preparation.prepare import Preparation
 from trainer.proxy.preparation.shares import Share
+from trainer.proxy.test_sets import open_tests, rules_apart
 from trainer.proxy.tokens import preparation_of
 from trainer.rundir.config.run_toml import load_settings
 from trainer.rundir.directory import HeldDirectory
@@ -17,7 +18,6 @@ from trainer.rundir.lock import TrainerLock
 from trainer.rundir.outcomes import LockedError, SettingsError
 from trainer.rundir.sources.documents import naming
 from trainer.rundir.sources.prepared import read_index
-from trainer.rundir.sources.text_rules import text_rules
 from trainer.rundir.start_checks import look_ahead, require_untouched
 from trainer.signals import Signals
 
@@ -78,8 +78,10 @@ def prepare_share(run: RunDirectory, share: Share, signals: Signals) -> list[str
         _require_new(hold.run, signals)
         settings = load_settings(hold.run.settings)
         tokenizer = open_tokenizer(hold.run, settings, None, 1, progress)
+        tests = open_tests(hold.run, settings, tokenizer, None, progress)
     held = HeldDirectory(run.path)  # by the same way as the one who joins: paths are compared
     missing = []
+    rules = rules_apart(held.run, settings, tests)
     preparations = [
         preparation_of(
             name,
@@ -88,7 +90,7 @@ def prepare_share(run: RunDirectory, share: Share, signals: Signals) -> list[str
             tokenizer=tokenizer,
             vocab_size=settings.model.vocab_size,
             progress=progress,
-            rules=text_rules(settings),
+            rules=rules,
         )
         for name, source in settings.sources.items()
     ]

@@ -3,20 +3,25 @@
 Imported only after signals, arguments, lock and settings are settled: it loads torch.
 """
 
+import os
+import time
 from contextlib import ExitStack
 from functools import partial
 
+from trainer.crew.where import where_am_i
+from trainer.deadline import Deadline, deadline_of, expected_save
 from trainer.engine.device import place
 from trainer.engine.engine import Engine
+from trainer.engine.ranks import Ranks
 from trainer.loop import Training, train, view
 from trainer.persistence.checkpoints import NO_CHECKPOINT_ALARM, Checkpointer
 from trainer.persistence.hold import Hold
 from trainer.persistence.loss_history import LossHistory
 from trainer.persistence.reporter import Reporter
-from trainer.persistence.source_notes import tell_text, telling
+from trainer.persistence.source_notes import tell_tests, tell_text, telling
 from trainer.persistence.source_watch import SourceWatch
 from trainer.proxy.feed import Feed, open_feed
-from trainer.rundir.checkpoints.checkpoint import Checkpoint
+from trainer.rundir.checkpoints.checkpoint import Checkpoint, checkpoint_bytes
 from trainer.rundir.checkpoints.coverage import own_checkpoints, require_as_audited
 from trainer.rundir.config.continuity import compare_environment
 from trainer.rundir.config.rules import RULES
@@ -43,13 +48,16 @@ def run_trainer(
     signals: Signals,
     hold: Hold | None = None,
     until: int | None = None,
+    limit_seconds: float | None = None,
 ) -> Exit:
     """Resume from the newest checkpoint and train; `before`: the state the last start left;
-    `hold`: looked at in each step; `until`: a step to end after, before the last.
+    `hold`: looked at in each step; `until`: a step to end after, before the last;
+    `limit_seconds`: to end by itself, saved, within so long of this call.
 
     Raises `StopRequested` while it opens, and the errors of `outcomes`; whatever ends it, the
     files are as the contract says.
     """
+    began = time.monotonic()
     try:
         with without_collector():
             training = _open(run, settings, before, reporter, signals)
@@ -57,6 +65,8 @@ def run_trainer(
         raise unreadable(run, error) from error
     if hold is not None:
         training.look_at_hold = partial(hold.look, reporter)
+    if limit_seconds is not None:
+        training.deadline.end_within(began + limit_seconds)
     if until is not None:
         training.last_step = min(until, training.last_step)
     try:
@@ -73,6 +83,7 @@ def run_trainer(
         raise
     finally:
         training.checkpointer.close()
+        training.engine.ranks.close()
         training.history.close()
         reporter.now(**view(training))
 
@@ -135,14 +146,19 @@ def _open_around(
     _tell_repair(reporter, history.repair)
     # A start that only proves records anew leaves no record of its own: the state counts it.
     attempt = max(history.attempt, before.attempt + 1 if before else 1)
-    reporter.now(attempt=attempt, step=step, detail="preparing the sources")
+    reporter.now(attempt=attempt, step=step)
+    ranks = _join(run, settings, reporter, signals)
+    opened.callback(ranks.close)
+    reporter.now(detail="preparing the sources")
     feed = _open_feed(run, settings, before, history, reporter, signals)
     reporter.now(detail="building the model")
-    engine = _open_engine(settings, newest)
+    engine = _open_engine(settings, newest, ranks)
     if newest:
         require_as_audited(run, newest)
     signals.stop_if_asked()
     _tell_environment(before, engine, feed, reporter)
+    deadline = _deadline(settings, engine, reporter, signals)
+    engine.before_micro_step = deadline.before_micro_step
     checkpointer = Checkpointer(
         run=run,
         settings=settings,
@@ -150,7 +166,7 @@ def _open_around(
         feed=feed,
         history=history,
         reporter=reporter,
-        skips_audit=lambda: signals.wants_stop_at_once,
+        skips_audit=lambda: signals.wants_stop_at_once or deadline.leaves_no_audit(),
     )
     opened.callback(checkpointer.close)
     _tell_repair(reporter, checkpointer.repair)
@@ -162,6 +178,7 @@ def _open_around(
         checkpointer=checkpointer,
         reporter=reporter,
         signals=signals,
+        deadline=deadline,
         source_watch=SourceWatch(run, settings, _drifts(feed), reporter),
         hold_wanted=lambda: hold_wanted(run),
         last_step=settings.train.total_steps,
@@ -193,11 +210,21 @@ def _tell_losses(
         )
 
 
-def _open_engine(settings: Settings, newest: Checkpoint | None) -> Engine:
-    engine = Engine(settings)
+def _join(run: RunDirectory, settings: Settings, reporter: Reporter, signals: Signals) -> Ranks:
+    """This process with those that train with it, where there are any."""
+    where = where_am_i(os.environ)
+    if where.size == 1 and settings.train.ranks == 1:
+        return Ranks()
+    from trainer.together import lead  # noqa: PLC0415
+
+    return lead(run, settings, where, reporter, signals)
+
+
+def _open_engine(settings: Settings, newest: Checkpoint | None, ranks: Ranks) -> Engine:
+    engine = Engine(settings, ranks)
     if newest:
         engine.resume(newest)
-        if not engine.parameters.are_finite:
+        if not engine.are_finite():
             raise HistoryError(
                 f"{newest.path}: holds values that are not finite; move the file away to resume"
                 " from the checkpoint before it (andrea-console verify checks them all)"
@@ -231,10 +258,23 @@ def _open_feed(
     )
     reporter.now(preparing=None)
     tell_text(feed.sources, reporter)
+    tell_tests(feed.tests, reporter)
     if phase > 1 and phase_start == step:
         _tell_sources(feed, reporter)
     _tell_held_out(settings, feed, reporter)
     return feed
+
+
+def _deadline(settings: Settings, engine: Engine, reporter: Reporter, signals: Signals) -> Deadline:
+    n_bytes = checkpoint_bytes(engine.parameters.n_params)
+
+    def save_seconds() -> float:
+        save = reporter.state.last_save
+        return expected_save(n_bytes, save.seconds if save is not None and save.ok else None)
+
+    return deadline_of(
+        settings.train, signals, save_seconds=save_seconds, is_alone=engine.ranks.size == 1
+    )
 
 
 def _drifts(feed: Feed) -> dict[str, Drift]:
@@ -277,10 +317,11 @@ def _tell_environment(before: State | None, engine: Engine, feed: Feed, reporter
 
 
 def _say_where(engine: Engine, newest: Checkpoint | None, reporter: Reporter) -> None:
-    placement = engine.placement
+    placement, size = engine.placement, engine.ranks.size
+    where = f"{size} × {placement.device.type}" if size > 1 else str(placement.device)
     start = f"resuming from {newest.path.name}" if newest else "starting at step 0"
     reporter.say(
-        f"{start}: {engine.parameters.n_params:,} parameters on {placement.device}"
+        f"{start}: {engine.parameters.n_params:,} parameters on {where}"
         f" in {placement.precision}, attempt {reporter.state.attempt},"
         f" phase {reporter.state.phase}"
     )

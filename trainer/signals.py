@@ -5,6 +5,7 @@ it has run, SIGUSR1 kills the process.
 """
 
 import signal
+import time
 from types import FrameType
 
 from trainer.rundir.outcomes import Exit
@@ -26,6 +27,8 @@ class Signals:
         self.stop_exit: Exit | None = None
         """How to exit, once a stop was asked for: by the first such signal."""
         self.n_stops = 0
+        self.asked_at: float | None = None
+        """When the first of them came, monotonic."""
         self.n_checkpoints = 0
         """SIGUSR1s received; those before a save are answered by it together."""
 
@@ -37,6 +40,13 @@ class Signals:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         held_back = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1}
         signal.pthread_sigmask(signal.SIG_UNBLOCK, held_back)
+
+    def ignore(self) -> None:
+        """Of a rank that follows another one, which hears them for both."""
+        numbers = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1}
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
     @property
     def wants_stop(self) -> bool:
@@ -56,6 +66,7 @@ class Signals:
         """SIGTERM, SIGINT."""
         self.n_stops += 1
         if self.stop_exit is None:
+            self.asked_at = time.monotonic()
             terminated = number == signal.SIGTERM
             self.stop_exit = Exit.TERMINATED if terminated else Exit.INTERRUPTED
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from console.chart.axis import LARGEST
 from console.chart.grown import Grown
 from console.chart.kept import Kept
+from console.chart.quantiles import median
 from console.chart.series import Figures, SeriesView, Steps, Values
 from console.chart.viewport import Extent
 
@@ -212,7 +213,7 @@ def _gaps(x: Values, edges: Values) -> npt.NDArray[Any]:
     """Columns that lie in a pause of the training; shape (columns,)."""
     is_gap = np.zeros(len(edges) - 1, bool)
     between = np.diff(x)
-    usual = float(np.median(between[:: max(1, len(between) // 10_000)]))
+    usual = median(between[:: max(1, len(between) // 10_000)])
     for pause in np.flatnonzero(between > max(_GAP_SECONDS, _GAP_FACTOR * usual)):
         is_gap |= (edges[:-1] > x[pause]) & (edges[1:] < x[pause + 1])
     return is_gap

@@ -9,6 +9,7 @@ from console.chart.chart_data import ChartData, run_of
 from console.chart.glyphs import Glyphs
 from console.chart.grid import Grid, make_grid
 from console.chart.kept import Kept
+from console.chart.quantiles import quantiles
 
 
 def overview(
@@ -48,7 +49,7 @@ def _levels(values: np.ndarray, glyphs: Glyphs) -> list[str]:
     known = values[np.isfinite(values)]
     if not len(known):
         return [" "] * len(values)
-    low, high = float(known.min()), float(np.percentile(known, 98))
+    low, high = float(known.min()), quantiles(known, (0.98,))[0]
     scaled = (values - low) / ((high - low) or 1.0)
     top = len(glyphs.levels) - 1
     return [

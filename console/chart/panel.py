@@ -26,6 +26,7 @@ from console.chart.cell_rows import (
 from console.chart.curve import Curve
 from console.chart.curves import encode, rasterise
 from console.chart.glyphs import Glyphs
+from console.chart.quantiles import quantiles
 from console.chart.series import Values
 from console.chart.step_marks import Mark, MarkKind
 from console.chart.track import AnyTrack, Track
@@ -33,8 +34,8 @@ from console.chart.track import AnyTrack, Track
 _ROWS_A_TICK = 3
 _FENCE = 2.25
 """Beyond the quartiles by so many times their distance lies what may be left out of the axis."""
-_LEFT_OUT = 2.0
-"""Percent of the columns that are left out at either end, at most."""
+_LEFT_OUT = 0.02
+"""Share of the columns that are left out at either end, at most."""
 _HIGHEST_POWER = 300.0
 """No axis holds more."""
 _FEW = 20
@@ -116,7 +117,7 @@ def _fences(values: Values, *, is_log: bool) -> tuple[float, float]:
     if len(values) <= _FEW:
         return -math.inf, math.inf
     scaled = np.log10(values) if is_log else values
-    low, first, third, high = np.percentile(scaled, (_LEFT_OUT, 25, 75, 100 - _LEFT_OUT))
+    low, first, third, high = quantiles(scaled, (_LEFT_OUT, 0.25, 0.75, 1 - _LEFT_OUT))
     reach = _FENCE * (third - first)
     least, most = float(min(low, first - reach)), float(max(high, third + reach))
     return (10**least, 10 ** min(most, _HIGHEST_POWER)) if is_log else (least, most)

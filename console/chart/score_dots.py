@@ -13,6 +13,7 @@ from console.chart.cell_rows import Ink, Row, to_runs
 from console.chart.curves import Bits, encode, rasterise
 from console.chart.glyphs import Glyphs
 from console.chart.grid import Buckets
+from console.chart.quantiles import known_medians
 from console.chart.series import Values
 
 MEDIAN_AUDITS = 21
@@ -40,8 +41,7 @@ def scores_of(steps: Sequence[int], scores: Sequence[float | None]) -> Scores:
     half = min(MEDIAN_AUDITS // 2, (len(score) - 1) // 2)
     padded = np.pad(score, half, constant_values=np.nan)
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
-    median = np.nanmedian(windows, axis=1)
-    return Scores(step=step, score=score, median=median)
+    return Scores(step=step, score=score, median=known_medians(windows))
 
 
 def score_axis(scores: Scores) -> Axis:

@@ -22,7 +22,8 @@ class MarkKind(IntEnum):
     NONFINITE = 2
     SETTINGS = 3
     STALL = 4
-    RESTART = 5
+    HELD_OUT = 5
+    RESTART = 6
 
     @property
     def ink(self) -> Ink:

@@ -15,6 +15,7 @@ from console.follow.watch import wakes
 from console.operations.checkpoint_requests import Seen
 from console.operations.operations import Operations
 from console.operations.restarts import Restarter
+from console.process.allocator import give_back_freed
 from console.process.presence import Liveness, Presence, presence_of
 from console.process.signals import Ask, takes
 from console.view.audits import AuditBook
@@ -32,6 +33,7 @@ from console.view.next_start import NextStartBook
 from console.view.pace import UNKNOWN_PACE, newest_time, pace_of
 from console.view.pivots import PivotBook
 from console.view.run_view import MOVED, UNREADABLE, Event, Mark, RunView, Severity, Status
+from console.view.sample_marks import SampleMarks
 from console.view.source_book import SourceBook
 from console.view.sources import SourceFacts
 from console.view.thinning_book import ThinningBook
@@ -88,15 +90,20 @@ class Follower:
         self._is_look_due = True
         self._is_history_shown = False
         """Whether a view was made of the whole of it."""
+        self._is_settled = False
+        """Whether a look has known all."""
         self._pace = UNKNOWN_PACE
         self._audits = AuditBook(run)
         self._checkpoints = CheckpointBook(run)
         self._listed_at = -_LIST_SECONDS
         self._joined_save: Save | None = None
+        self._is_joined = False
+        """Whether the rows of the checkpoints are of what was read last."""
         self._thinning = ThinningBook(run)
         self._log = LogTail(run.log)
         self._pivots = PivotBook(run)
         self._forks = ForkBook(run)
+        self._samples = SampleMarks()
         self._events = EventBook(run)
         self._health = HealthBook()
         self._next_start = NextStartBook(run)
@@ -142,17 +149,24 @@ class Follower:
         self._list_checkpoints(settings, state)
         self._pivots.look()
         self._read_history()  # after the checkpoints: a child may be at it still
-        self._plan_thinning(settings, state)
+        self._plan_thinning(settings)
+        self._join_checkpoints(state)
         self._look_ahead()
         self._look_at_sources(settings, state)
         facts = self._with_idle_time(self._facts(presence, settings, state))
         notes = (self.opening_note, self.watching_note, self._pivots.warning)
         view = reduce(replace(facts, notes=self._notes(*notes, *self._next_start.notes)))
         self._last = replace(view, request=self._operations.requests.look(_seen(view, state)))
-        memory = state.memory if state is not None and facts.is_state_current else None
+        current = state if state is not None and facts.is_state_current else State()
+        memory = current.memory
         peak = memory.peak_bytes or None if memory is not None else None
-        self._tenant = Tenant(presence=presence, told_peak_bytes=peak, room=view.room)
+        self._tenant = Tenant(
+            presence=presence, told_peak_bytes=peak, room=view.room, ranks=current.ranks
+        )
         self._is_look_due = not (self._is_complete and view.is_judged) or self._events.has_more
+        if not (self._is_look_due or self._is_settled):
+            self._is_settled = True
+            give_back_freed()  # of reading 2,000 audits and a long history: 6 MB of 100
         return self._last
 
     def look_at_machine(self) -> Machine:
@@ -236,10 +250,9 @@ class Follower:
             is_foreign = settings is None or self._operations.command or settings.trainer.command
             n_params = None if settings is None or is_foreign else settings.model.n_params
             is_changed, self._listed_at = self._checkpoints.look(n_params), now
-        if is_changed or has_new_audits or has_saved:
-            self._checkpoints.join(self._audits.by_checkpoint, save, self._thinning)
+        self._is_joined &= not (is_changed or has_new_audits or has_saved)
 
-    def _plan_thinning(self, settings: Settings | None, state: State | None) -> None:
+    def _plan_thinning(self, settings: Settings | None) -> None:
         if not self._is_complete:
             return  # which steps weren't finite is not known yet
         is_changed = self._thinning.look(
@@ -249,19 +262,29 @@ class Follower:
             nonfinite_steps=self._history.nonfinite_steps,
             settings=settings,
         )
-        if is_changed:
+        self._is_joined &= not is_changed
+
+    def _join_checkpoints(self, state: State | None) -> None:
+        if not self._is_joined:
             save = state.last_save if state is not None else None
             self._checkpoints.join(self._audits.by_checkpoint, save, self._thinning)
+            self._is_joined = True
 
     def _look_ahead(self) -> None:
-        if not self._is_complete:
-            return  # it would be asked again with the steps a moment later
+        if not self._may_judge:
+            return
         self._next_start.look(
             self._clock.monotonic(),
             inventory=self._checkpoints.inventory,
             steps=self.series.view().step,
             is_foreign=bool(self._operations.command),
         )
+
+    @property
+    def _may_judge(self) -> bool:
+        """Of a long history from the second look on, once it is shown."""
+        is_short = len(self._history.series) <= _SHORT_RECORDS
+        return self._is_complete and (self._is_history_shown or is_short)
 
     def _look_at_sources(self, settings: Settings | None, state: State | None) -> None:
         if not self._is_complete:
@@ -277,6 +300,7 @@ class Follower:
         is_current = is_state_current(state, presence, launched.pid if launched else None)
         free_bytes, free_inodes = _free(self.run)
         marks = self._forks.join(self._pivots.label(history.marks))
+        marks = self._samples.join(marks, self._audits.all)
         self._look_at_whole(marks, settings, last_end(state, is_running=presence.is_running))
         facts = Facts(
             run=self.run,
@@ -318,14 +342,15 @@ class Follower:
     def _look_at_whole(
         self, marks: tuple[Mark, ...], settings: Settings | None, end: Event | None
     ) -> None:
-        """Events and health; of a long history from the second look on, once it is shown."""
-        is_shown, self._is_history_shown = self._is_history_shown, self._is_complete
+        """Events and health."""
+        may_judge, is_shown = self._may_judge, self._is_history_shown
+        self._is_history_shown = self._is_complete
         if not self._is_complete:
             return
         series, audits = self.series.view(), self._audits.all
         if is_shown:
             self._events.look(series, marks, audits, settings, end)
-        if is_shown or len(series) <= _SHORT_RECORDS:
+        if may_judge:
             self._health.look(self._clock.monotonic(), series, audits, settings, marks)
 
     def _with_idle_time(self, facts: Facts) -> Facts:

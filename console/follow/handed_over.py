@@ -1,14 +1,41 @@
-"""One thing that a child process hands over; its arrays lie in memory that both have."""
+"""One thing that a child process hands over; its arrays lie in memory that both have.
+
+Flat: pickled, its arrays aligned one behind the other in a file, so that they need not be copied.
+"""
 
 import mmap
 import os
 import pickle
 from multiprocessing.context import ForkContext
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+Spans = list[tuple[int, int]]
+"""Where each array begins and ends."""
 
 _ALIGNED_BYTES = 64
+
+
+def flattened(made: object) -> tuple[bytes, list[memoryview]]:
+    """Pickled without its arrays, and their memory, which is theirs as long as it is needed."""
+    arrays: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(made, protocol=5, buffer_callback=arrays.append)
+    return rest, [array.raw() for array in arrays]
+
+
+def write_arrays(fd: int, arrays: list[memoryview]) -> Spans:
+    """Write them from the file's beginning on. Raises `OSError`."""
+    spans, end = [], 0
+    for array in arrays:
+        _write(fd, array, end)
+        spans.append((end, end + array.nbytes))
+        end += -(-array.nbytes // _ALIGNED_BYTES) * _ALIGNED_BYTES
+    return spans
+
+
+def loaded(rest: bytes, spans: Spans, memory: memoryview) -> Any:
+    """What was flattened; its arrays are the memory's, not copies."""
+    return pickle.loads(rest, buffers=[memory[start:end] for start, end in spans])
 
 
 class HandedOver(Generic[T]):
@@ -31,14 +58,8 @@ class HandedOver(Generic[T]):
 
     def give(self, made: T) -> None:
         """In the child."""
-        arrays: list[pickle.PickleBuffer] = []
-        rest = pickle.dumps(made, protocol=5, buffer_callback=arrays.append)
-        spans, end = [], 0
-        for array in arrays:
-            raw = array.raw()
-            _write(self._memory, raw, end)
-            spans.append((end, end + raw.nbytes))
-            end += -(-raw.nbytes // _ALIGNED_BYTES) * _ALIGNED_BYTES
+        rest, arrays = flattened(made)
+        spans = write_arrays(self._memory, arrays)
         self._sender.send((rest, spans))
 
     def take(self, timeout_seconds: float) -> T | None:
@@ -53,7 +74,7 @@ class HandedOver(Generic[T]):
             return None
         try:
             rest, spans = self._receiver.recv()
-            made: T = pickle.loads(rest, buffers=self._arrays(spans))
+            made: T = loaded(rest, spans, self._shared())
         finally:
             self.close()
         return made
@@ -64,11 +85,9 @@ class HandedOver(Generic[T]):
             self._receiver.close()
             os.close(self._memory)
 
-    def _arrays(self, spans: list[tuple[int, int]]) -> list[memoryview]:
-        if not os.fstat(self._memory).st_size:
-            return [memoryview(bytearray())] * len(spans)
-        shared = memoryview(mmap.mmap(self._memory, 0))
-        return [shared[start:end] for start, end in spans]
+    def _shared(self) -> memoryview:
+        n_bytes = os.fstat(self._memory).st_size
+        return memoryview(mmap.mmap(self._memory, 0) if n_bytes else bytearray())
 
 
 def _write(fd: int, data: memoryview, offset: int) -> None:

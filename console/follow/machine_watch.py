@@ -11,6 +11,7 @@ from console.view.gpu import NO_ANSWER, Gpus
 from console.view.machine import Machine, MachineBook
 from console.view.recent_hours import RecentHours
 from console.view.steady import steady
+from trainer.rundir.state import RankState
 
 _DRIVER_SECONDS = 5.0
 _RATE_SECONDS = 0.2
@@ -24,6 +25,7 @@ class Tenant:
     told_peak_bytes: int | None = None
     """The most that was resident, by the trainer's own word."""
     room: Room = field(default_factory=Room)
+    ranks: tuple[RankState, ...] = ()
 
     @property
     def pid(self) -> int | None:
@@ -51,7 +53,7 @@ class MachineWatch:
     def look(self, now: float, tenant: Tenant) -> Machine:
         """What is shown at `now`, monotonic seconds: equal to the last if little has changed."""
         if host := tenant.other_host:
-            self._shown = Machine(trainer_host=host, room=tenant.room)
+            self._shown = Machine(trainer_host=host, room=tenant.room, ranks=tenant.ranks)
         elif self._sampled_at is None or now - self._sampled_at >= SAMPLE_SECONDS:
             self._sampled_at = now
             gpus = self._gpus.look(now, tenant.pid)
@@ -65,7 +67,7 @@ class MachineWatch:
 def measure(tenant: Tenant) -> Machine:
     """A single sample, with its rates: takes 0.2 s, and longer where the driver is slow."""
     if host := tenant.other_host:
-        return Machine(trainer_host=host, room=tenant.room)
+        return Machine(trainer_host=host, room=tenant.room, ranks=tenant.ranks)
     watch, book, began = GpuWatch(), MachineBook(), time.monotonic()
     watch.look(began, tenant.pid)
     book.sample(began, tenant.pid)
@@ -80,7 +82,7 @@ def _with(machine: Machine, tenant: Tenant, gpus: Gpus) -> Machine:
     trainer = machine.trainer
     if trainer is not None and trainer.peak_bytes is None:
         trainer = replace(trainer, peak_bytes=tenant.told_peak_bytes)
-    return replace(machine, gpus=gpus, room=tenant.room, trainer=trainer)
+    return replace(machine, gpus=gpus, room=tenant.room, trainer=trainer, ranks=tenant.ranks)
 
 
 def _busy(machine: Machine) -> float | None:

@@ -1,8 +1,5 @@
 """What an operator's consoles remember of a run: a file of the operator's, none of the run's."""
 
-import hashlib
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,19 +21,6 @@ class Remembered:
     """Time of its first record: a run that was made anew under the same path has another."""
     seen: Seen | None = None
     alarms: tuple[Alarm, ...] = ()
-
-
-def memory_path(run: Path, environment: Mapping[str, str]) -> Path | None:
-    """Where a run is remembered, by its path: `$XDG_STATE_HOME/andrea/….json`.
-
-    `None` for who has no home.
-    """
-    given, home = environment.get("XDG_STATE_HOME", ""), environment.get("HOME", "")
-    folder = Path(given) if Path(given).is_absolute() else Path(home) / ".local" / "state"
-    if not folder.is_absolute():
-        return None
-    name = hashlib.sha256(os.fsencode(run.resolve())).hexdigest()[:16]
-    return folder / "andrea" / f"{name}.json"
 
 
 def read_memory(path: Path) -> Remembered:

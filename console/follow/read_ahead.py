@@ -8,12 +8,19 @@ A history that is longer still is read by two, from its beginning and from its m
 import contextlib
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from console.follow.handed_over import HandedOver
-from console.follow.history_parts import ReadHistory, find_cut, read_behind, read_history
+from console.follow.history_cache import HistoryCache, cache_of
+from console.follow.history_parts import (
+    ReadHistory,
+    find_cut,
+    read_behind,
+    read_history,
+    read_on,
+)
 from trainer.rundir.layout import RunDirectory
 
 T = TypeVar("T")
@@ -64,11 +71,16 @@ class Child(Generic[T]):
 class ReadAhead:
     """The children that read one history."""
 
-    def __init__(self, path: Path, cut: int | None = None) -> None:
-        """With `cut`, the end of a record, a second one reads what lies behind it."""
+    def __init__(
+        self, path: Path, cut: int | None = None, cache: HistoryCache | None = None
+    ) -> None:
+        """With `cut`, the end of a record, a second one reads what lies behind it; without, what
+        the `cache` knows need not be read. There it is kept, too.
+        """
+        self._cache = cache
         self._second: Child[ReadHistory] | None = None
         if cut is None:
-            self._first = Child(lambda: read_history(path))
+            self._first = Child(lambda: _read(path, cache))
         else:
             nicer = _NICER if len(os.sched_getaffinity(0)) <= 2 else 0
             self._first = Child(lambda: read_history(path, cut), nicer=nicer)
@@ -87,6 +99,12 @@ class ReadAhead:
         Raises:
             EOFError: the first child is gone without a result.
         """
+        read = self._take(timeout_seconds)
+        if read is not None and self._cache is not None:
+            self._cache.keep(read)
+        return read
+
+    def _take(self, timeout_seconds: float) -> ReadHistory | None:
         if self._read is None:
             self._read = self._take_first(timeout_seconds)
         if self._read is None or self._second is None:
@@ -106,20 +124,31 @@ class ReadAhead:
             raise
 
 
-def begin_reading(arguments: Sequence[str]) -> ReadAhead | None:
+def begin_reading(
+    arguments: Sequence[str], environment: Mapping[str, str] = os.environ
+) -> ReadAhead | None:
     """Read ahead in the run that a command line starts with, before what shows it is loaded."""
-    return read_ahead(RunDirectory(Path(arguments[0])).loss) if arguments else None
+    if not arguments:
+        return None
+    run = RunDirectory(Path(arguments[0]))
+    return read_ahead(run.loss, cache_of(run, environment))
 
 
-def read_ahead(path: Path) -> ReadAhead | None:
+def read_ahead(path: Path, cache: HistoryCache | None = None) -> ReadAhead | None:
     """Start the children where the history is long enough to be worth one."""
     try:
         n_bytes = path.stat().st_size
         if n_bytes < WORTH_A_CHILD_BYTES:
             return None
-        return ReadAhead(path, find_cut(path, n_bytes) if n_bytes >= WORTH_TWO_BYTES else None)
+        is_worth_two = n_bytes >= WORTH_TWO_BYTES and not (cache is not None and cache.is_there)
+        return ReadAhead(path, find_cut(path, n_bytes) if is_worth_two else None, cache)
     except OSError:
         return None
+
+
+def _read(path: Path, cache: HistoryCache | None) -> ReadHistory:
+    known = cache.read(path) if cache is not None else None
+    return read_history(path) if known is None else read_on(known)
 
 
 def _give(make: Callable[[], T], made: "HandedOver[T]", nicer: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from console.fork.by_source import SourceLoss, by_source, rows_of
 from console.fork.paired_rows import Paired, pair, verdict
 from console.view.audits import audit_of
 from trainer.rundir.config.run_toml import flat_settings, load_settings
@@ -76,6 +77,8 @@ class Comparison:
     """The newest step that all have audited."""
     shared_rows: int
     """Held-out rows that all have at that step."""
+    sources: tuple[SourceLoss, ...]
+    """`val_loss` at that step by source."""
     differences: Mapping[str, tuple[Any, ...]]
     """Settings that are not the same in all, by name."""
     remarks: tuple[str, ...]
@@ -100,10 +103,11 @@ def compare(sides: Sequence[Side]) -> Comparison:
     parted_after = _parted_after([side.history for side in sides], last_step)
     audited = set.intersection(*(set(side.audits) for side in sides))
     audited_step = max(audited, default=None)
-    rows = [_rows(side, audited_step) for side in sides]
+    at_step = [side.audits.get(audited_step or -1, {}) for side in sides]
+    rows = [rows_of(audit) for audit in at_step]
     shared = set.intersection(*(set(of_side) for of_side in rows))
     differences = _differences(sides)
-    samples = shared_samples([side.audits.get(audited_step or -1, {}) for side in sides])
+    samples = shared_samples(at_step)
     columns = []
     for side, of_side, its_samples in zip(sides, rows, samples, strict=True):
         is_first = side is sides[0]
@@ -129,6 +133,7 @@ def compare(sides: Sequence[Side]) -> Comparison:
         last_step=last_step,
         audited_step=audited_step,
         shared_rows=len(shared),
+        sources=by_source(at_step),
         differences=differences,
         remarks=_remarks(differences, audited_step, parted_after, rows, shared),
     )
@@ -170,13 +175,6 @@ def _mean_loss(history: Mapping[int, Record], after: int, last_step: int) -> flo
     losses = [number(history.get(step, {}), "loss") for step in range(after + 1, last_step + 1)]
     known = [loss for loss in losses if loss is not None]
     return statistics.fmean(known) if known else None
-
-
-def _rows(side: Side, step: int | None) -> dict[str, float]:
-    written = side.audits.get(step or -1, {}).get("val_rows")
-    if not isinstance(written, dict):
-        return {}
-    return {row: loss for row, loss in written.items() if isinstance(loss, int | float)}
 
 
 def _only(rows: Mapping[str, float], shared: set[str]) -> dict[str, float]:

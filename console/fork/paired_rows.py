@@ -43,6 +43,14 @@ def pair(first: Mapping[str, float], other: Mapping[str, float]) -> Paired | Non
     )
 
 
+def difference(paired: Paired | None) -> str:
+    """The mean with its error, in few cells; empty where there is nothing to compare with."""
+    if paired is None:
+        return ""
+    error = "" if paired.standard_error is None else f" ± {paired.standard_error:.4f}"
+    return f"{paired.mean:+.4f}{error}"
+
+
 def verdict(first: str, other: str, paired: Paired | None) -> str:
     """The difference in words, with its uncertainty."""
     if paired is None:

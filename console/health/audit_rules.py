@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from console.chart.quantiles import median
 from console.health.curve import Curve, curve_of
 from console.health.evidence import Evidence, Floats, Values
 from console.health.findings import Judged, Rule, change_of, risen
 from console.health.levels import without_jumps
 from console.health.losses import common_loss
-from console.health.medians import median
 from console.health.pooled import FEWEST_BINS, Pool
 from console.health.record_curves import measured
 from console.health.verdict import Reason

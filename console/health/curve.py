@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from console.chart.quantiles import medians
 from console.health.evidence import Floats, Integers, Values
-from console.health.medians import medians
 
 MOST_BINS = 256
 Reduction = Literal["median", "mean"]

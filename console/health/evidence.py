@@ -49,6 +49,12 @@ class Evidence:
         return len(self.step)
 
 
+def codes_in(codes: Integers) -> list[int]:
+    """Those that occur, ascending, of some from -1 on; numpy's `unique` sorts them all."""
+    found: list[int] = (np.flatnonzero(np.bincount(codes + 1)) - 1).tolist()
+    return found
+
+
 def first_steps(step: Integers, code: Integers) -> tuple[int, ...]:
     """Where a code (n,) becomes another: the first steps of phases, or of the trainer's starts.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from console.chart.quantiles import median
 from console.health.evidence import Values
 from console.health.levels import rise_of
-from console.health.medians import median
 from console.health.onset import onset
 from console.health.verdict import Kind, Reason
 

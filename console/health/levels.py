@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from console.chart.quantiles import median, medians, quantiles
 from console.health.evidence import Values
-from console.health.medians import median, medians
 
 _WINDOWS = (4, 8, 16)
 """Bins in what counts as now, shortest first."""
@@ -78,7 +78,7 @@ def rise_of(
         luck = error * 0.8 * np.sqrt(2 * np.log(max(2.0, len(levels) / window)))
         past = float(levels[best]) + min(luck, float(median(levels) - levels[best]))
         now = median(values[-window:])
-        is_agreed = float(np.quantile(values[-window:], 0.25)) - past >= 0.5 * effect
+        is_agreed = quantiles(values[-window:], (0.25,))[0] - past >= 0.5 * effect
         n_errors = (now - past) / (error * 2**0.5)
         if now - past >= effect and n_errors >= sigmas and is_agreed:
             return Rise(best_bin=start + best, past=past, now=now, sigmas=n_errors)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from console.chart.quantiles import median
 from console.health.curve import Curve
 from console.health.evidence import Values
 from console.health.findings import Judged, Rule, change_of, risen, told_levels
 from console.health.levels import sigma_of_windows, without_jumps
-from console.health.medians import median
 from console.health.plateau import standstill
 from console.health.pooled import FEWEST_BINS, Pool
 from console.health.verdict import Reason

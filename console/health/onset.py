@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from console.chart.quantiles import median
 from console.health.evidence import Values
 from console.health.levels import Rise, running_median, sigma_of_windows, without_lone_bins
-from console.health.medians import median
 
 _RAMPS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Lengths that a rise may have, as shares of what follows its beginning."""

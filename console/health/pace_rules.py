@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from console.chart.quantiles import median
 from console.health.findings import Judged, Rule, risen
 from console.health.record_curves import RecordCurves
 from console.health.verdict import Reason
@@ -60,7 +61,7 @@ def _fallen_since(curves: RecordCurves, step: int) -> float:
     if len(loss) <= _BINS:
         return 0.0
     at = min(int(np.searchsorted(loss.first, step)), len(loss) - _BINS)
-    return float(np.median(loss.value[at : at + _BINS]) - np.median(loss.value[-_BINS:]))
+    return median(loss.value[at : at + _BINS]) - median(loss.value[-_BINS:])
 
 
 def in_seconds(seconds: float) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from console.health.evidence import Integers, Values
-from console.health.medians import median, medians
+from console.chart.quantiles import median, medians
+from console.health.evidence import Integers, Values, codes_in
 
 BLOCK = 512
 """Records that are looked at together."""
@@ -67,7 +67,7 @@ def _is_high(losses: Losses, first: int, stop: int) -> npt.NDArray[np.bool_]:
     )
     above, arm = losses.loss[part] - before, losses.arm[part]
     is_high = np.zeros(stop - first, np.bool_)
-    for code in np.unique(arm):
+    for code in codes_in(arm):
         is_of_arm = (arm == code) & np.isfinite(above)
         told = above[is_of_arm]
         if len(told) >= _FEWEST:
@@ -99,7 +99,7 @@ def _above_before(losses: Losses, begin: int, stop: int) -> Values:
     loss_before, arm_before = losses.loss[past][is_told], losses.arm[past][is_told]
     loss, arm = losses.loss[begin:stop], losses.arm[begin:stop]
     above = loss - median(loss_before)
-    for code in np.unique(arm):
+    for code in codes_in(arm):
         known = loss_before[arm_before == code]
         if len(known) >= _FEWEST:
             is_of_arm = arm == code

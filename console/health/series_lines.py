@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from console.chart.quantiles import median, medians
 from console.health.audit_rules import GAP, audited
 from console.health.curve import Curve
 from console.health.evidence import Evidence, Values
-from console.health.medians import median, medians
 from console.health.pace_rules import in_seconds
 from console.health.record_curves import RecordCurves
 from console.health.verdict import Reason, SeriesLine

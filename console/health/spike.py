@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from console.health.evidence import Evidence, Integers, Values
-from console.health.medians import median
+from console.chart.quantiles import median
+from console.health.evidence import Evidence, Integers, Values, codes_in
 from console.health.record_curves import measured
 from console.health.verdict import Reason
 
@@ -46,7 +46,7 @@ def _against_own_arms(loss: Values, arm: Integers, n_before: int) -> tuple[Value
     """Each record above its arm's level, and the arm's spread; NaN where it has too few."""
     rises, spreads = np.full(len(loss), np.nan), np.ones(len(loss))
     before, arm_before = loss[:n_before], arm[:n_before]
-    for code in np.unique(arm[n_before:]):
+    for code in codes_in(arm[n_before:]):
         past = before[(arm_before == code) & np.isfinite(before)]
         if len(past) >= _FEWEST:
             is_of_arm, level = arm == code, median(past)

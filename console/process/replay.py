@@ -54,7 +54,7 @@ def replay(run: RunDirectory, first: int, last: int) -> Iterator[Finding]:
     try:
         again = RunDirectory(scratch)
         _prepare(run, again, span, history)
-        trainer = launch_trainer(again, arguments=("--until", str(span.until)))
+        trainer = launch_trainer(again, arguments=("--until", str(span.until), "--ranks", "1"))
         try:
             code = trainer.wait(None)
         finally:

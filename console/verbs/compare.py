@@ -6,6 +6,7 @@ from pathlib import Path
 
 from console import formatting
 from console.fork.comparison import Comparison, compare, read_side
+from console.fork.paired_rows import difference
 from console.verbs.verb import Verb, print_json
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, shown
@@ -37,6 +38,7 @@ def as_lines(made: Comparison) -> list[str]:
         "",
         _row("", [column.name for column in made.columns]),
         _row(f"val_loss, {made.shared_rows} rows", [_loss(c.val_loss) for c in made.columns]),
+        *_by_source(made),
         _row("score", [formatting.score(c.score) for c in made.columns]),
         *_mean_scores(made),
         _row("training loss, mean", [_loss(c.mean_loss) for c in made.columns]),
@@ -53,6 +55,18 @@ def _mean_scores(made: Comparison) -> list[str]:
     n_prompts = len(made.columns[0].samples)
     means = [formatting.score(column.mean_score) for column in made.columns]
     return [_row(f"score, mean of {n_prompts} prompts", means)] if n_prompts > 1 else []
+
+
+def _by_source(made: Comparison) -> list[str]:
+    """Of several sources the loss of each and, on rows that all share, its difference."""
+    lines = []
+    for each in made.sources if len(made.sources) > 1 else ():
+        of_what = f"{each.rows} rows" if each.rows else "own rows"
+        lines.append(_row(f"  {each.name}, {of_what}", [_loss(loss) for loss in each.losses]))
+        if any(each.against_first):
+            differences = [difference(p).replace(" ", "") for p in each.against_first]
+            lines.append(_row("    difference", differences))
+    return lines
 
 
 def _row(name: str, values: list[str]) -> str:

@@ -43,6 +43,7 @@ def as_lines(made: Evaluation) -> list[str]:
     rows = [*made.sources.items()]
     if whole is not None and len(rows) > 1:
         rows.append(("all", whole))
+    rows += [(f"test {name}", each) for name, each in made.tests.items()]
     width = max([len("source"), *(len(shown(name)) for name, _ in rows)])
     return [
         f"{made.checkpoint}, {where}",
@@ -110,7 +111,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="only this source; may be repeated (default: all)",
+        help="only this source or test set; may be repeated (default: all)",
     )
     parser.add_argument(
         "--device",

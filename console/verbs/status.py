@@ -14,9 +14,11 @@ from console.view.gpu import Gpu
 from console.view.health_words import ill_words, verdict_words
 from console.view.machine import Machine
 from console.view.run_view import CheckpointRow, RunView, Severity
-from console.view.sources import SourceFacts, sources_at
+from console.view.sources import SourceFacts, losses_on_tests, sources_at
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.names import escape_control, shown
+from trainer.rundir.sources.prepared import TokenIndex
+from trainer.rundir.state import RankState
 
 _SECOND_LOOK_SECONDS = 60.0
 """The longest that `status` looks on; a run may be asked about that takes an hour to start."""
@@ -56,6 +58,7 @@ def as_json(view: RunView) -> dict[str, Any]:
             "newest": _newest(view.newest),
         },
         "preparing": _preparing_json(view),
+        "ranks": [_rank_json(each) for each in view.state.ranks],
         "disk": {"free_bytes": view.free_bytes, "full_in_seconds": view.full_in_seconds},
         "alarms": list(view.alarms),
         "health": view.health.as_json(),
@@ -66,6 +69,16 @@ def _preparing_json(view: RunView) -> dict[str, Any] | None:
     """How far the sources' text is on its way to tokens; `None`: it isn't."""
     preparing = view.state.preparing
     return {**asdict(preparing), "source": shown(preparing.source)} if preparing else None
+
+
+def _rank_json(rank: RankState) -> dict[str, Any]:
+    """One of several processes that train together; `lost` is how it ended."""
+    return {
+        **asdict(rank),
+        "host": shown(rank.host),
+        "device": shown(rank.device),
+        "lost": shown(rank.lost) or None,
+    }
 
 
 def pinned_json(view: RunView) -> list[dict[str, Any]]:
@@ -138,11 +151,22 @@ def sources_json(view: RunView, facts: SourceFacts) -> list[dict[str, Any]]:
             "val_loss": row.val_loss,
             "share": row.share,
             "wanted_share": row.wanted,
-            "duplicates": size.duplicates if (size := facts.sizes.get(row.name)) else None,
+            **prepared_json(facts.sizes.get(row.name)),
             "memorised": ill.words() if (ill := view.health.memorised.get(row.name)) else None,
         }
         for row in sources_at(facts, None)
     ]
+
+
+def prepared_json(size: TokenIndex | None) -> dict[str, Any]:
+    """What preparation found of a source; `None` is unknown."""
+    return {
+        "duplicates": size.duplicates if size else None,
+        "set_aside_tokens": size.set_aside_tokens if size else None,
+        "test_set_passages": size.apart_pieces if size else None,
+        "test_set_documents": size.apart_documents if size else None,
+        "test_set_bytes": size.apart_bytes if size else None,
+    }
 
 
 def _newest(row: CheckpointRow | None) -> dict[str, Any] | None:
@@ -239,6 +263,7 @@ def status(run: RunDirectory, arguments: argparse.Namespace) -> int:
             "pinned": pinned_json(view),
             "evaluations": evaluations_json(view),
             "sources": sources_json(view, follower.sources),
+            "test_losses": {shown(n): loss for n, loss in losses_on_tests(follower.sources, None)},
             "machine": machine_json(follower.measure_machine()),
         }
         print_json(told)

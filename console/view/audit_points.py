@@ -10,13 +10,15 @@ from console.view.run_view import Audit
 
 
 def points_of(audits: tuple[Audit, ...]) -> dict[Track, tuple[Points, ...]]:
-    """Scores and held-out losses, these by source if there are several; by ascending step."""
+    """Scores and held-out losses, by source if there are several, and by test set; by step."""
     scores = {"score": [(audit.step, audit.score) for audit in audits]}
     losses: dict[str, list[tuple[int, float | None]]] = {}
     for audit in audits:
         losses.setdefault("val_loss", []).append((audit.step, audit.val_loss))
         for name, value in audit.val_losses if len(audit.val_losses) > 1 else ():
             losses.setdefault(name, []).append((audit.step, value))
+        for name, value in audit.test_losses:
+            losses.setdefault(f"test {name}", []).append((audit.step, value))
     return {Track.SCORE: _points(scores), Track.VAL_LOSS: _points(losses)}
 
 

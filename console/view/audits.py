@@ -21,7 +21,8 @@ def audit_of(record: Mapping[str, Any]) -> Audit | None:
         "step": step,
         "checkpoint": words(record, "checkpoint") or checkpoint_name(step),
         "more": _further_samples(record),
-        "val_losses": _val_losses(record),
+        "val_losses": _losses(record, "val_losses"),
+        "test_losses": _losses(record, "test_losses"),
         "seconds": None if milliseconds is None else milliseconds / 1000,
     }
     return Audit(**fields_told(Audit, record) | derived)
@@ -38,8 +39,8 @@ def _further_samples(record: Mapping[str, Any]) -> tuple[Sample, ...]:
     return tuple(by_prompt.values())
 
 
-def _val_losses(record: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    told = record.get("val_losses")
+def _losses(record: Mapping[str, Any], key: str) -> tuple[tuple[str, float], ...]:
+    told = record.get(key)
     if not isinstance(told, Mapping):
         return ()
     values = {name: number(told, name) for name in told if isinstance(name, str)}

@@ -43,6 +43,7 @@ _OF_MARK = {
     MarkKind.SETTINGS: (EventKind.FORK, Severity.OK),
     MarkKind.STALL: (EventKind.STALL, Severity.ATTENTION),
     MarkKind.NONFINITE: (EventKind.NONFINITE, Severity.BAD),
+    MarkKind.HELD_OUT: (EventKind.OPERATOR, Severity.OK),
 }
 _OF_ACTION = {
     "thin": EventKind.THINNING,

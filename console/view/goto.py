@@ -129,8 +129,12 @@ def _first_of(series: SeriesView, what: str, number: int) -> int:
 
 
 def _best(audits: Sequence[Audit]) -> int:
-    """By held-out loss, which no repetition of a text can lower; by score where none is told."""
-    losses = [(audit.val_loss, audit.step) for audit in audits if audit.val_loss is not None]
+    """By held-out loss, which no repetition of a text can lower, on the rows that the newest is
+    of; by score where none is told.
+    """
+    told = [audit for audit in audits if audit.val_loss is not None]
+    of_newest = [audit for audit in told if audit.held_out_rows == told[-1].held_out_rows]
+    losses = [(audit.val_loss, audit.step) for audit in of_newest]
     return min(losses)[1] if losses else _best_score(audits)
 
 

@@ -22,6 +22,9 @@ _LASTS = 0.01
 with the noise, and is no new alarm each time.
 """
 
+_MOVES = (MarkKind.SETTINGS, MarkKind.HELD_OUT)
+"""Beside a phase: marks of what may move a level at once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
@@ -85,7 +88,7 @@ class HealthBook:
     ) -> Evidence:
         if audits is not self._audits:
             self._audits, self._of_audits = audits, _columns(audits)
-        forked = (mark.step for mark in marks if mark.kind is MarkKind.SETTINGS)
+        moved = (mark.step for mark in marks if mark.kind in _MOVES)
         return replace(
             self._of_audits,
             step=series.step,
@@ -95,7 +98,7 @@ class HealthBook:
             tokens=series.tokens,
             arm=series.arm,
             arms=series.arms,
-            pivots=tuple(sorted({*first_steps(series.step, series.phase), *forked})),
+            pivots=tuple(sorted({*first_steps(series.step, series.phase), *moved})),
             restarts=first_steps(series.step, series.attempt),
             max_grad_norm=settings.optimizer.max_grad_norm if settings is not None else None,
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from console.view.disk_forecast import Room
 from console.view.gpu import Gpus
+from trainer.rundir.state import RankState
 
 _PROC = Path("/proc")
 
@@ -39,6 +40,8 @@ class Machine:
     trainer: Process | None = None
     """`None`: none runs here."""
     room: Room = field(default_factory=Room)
+    ranks: tuple[RankState, ...] = ()
+    """Of a run that several processes train: as they told last."""
     recent: tuple[float, ...] = ()
     """How busy the trainer's GPUs were (without a GPU: the processors) in the last hours, 0 to 1,
     oldest first.

@@ -12,6 +12,7 @@ from typing import Any
 from console.health.verdict import NOT_JUDGED, Health
 from console.view.disk_forecast import Room
 from trainer.rundir.checkpoints.checkpoint import Skipped
+from trainer.rundir.config.settings import DEFAULT_HELD_OUT_ROWS
 from trainer.rundir.evaluations import Evaluation
 from trainer.rundir.state import ArmState, State, Zombie
 
@@ -73,6 +74,10 @@ class Audit(Sample):
     val_loss: float | None = None
     val_losses: tuple[tuple[str, float], ...] = ()
     """By source, where they are known; names are foreign text."""
+    test_losses: tuple[tuple[str, float], ...] = ()
+    """The same by test set."""
+    held_out_rows: int = DEFAULT_HELD_OUT_ROWS
+    """Of each source at most: the sample that `val_loss` is of."""
     sha256: str = ""
     seconds: float | None = None
     t: float | None = None
@@ -136,6 +141,8 @@ class MarkKind(StrEnum):
     """From here on the run has others: a fork's first step."""
     STALL = "stall"
     NONFINITE = "nonfinite"
+    HELD_OUT = "held out"
+    """From here on `val_loss` is of another sample of rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

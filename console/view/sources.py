@@ -56,6 +56,8 @@ class SourceRow:
     """Where the pivot's review saw this share going to; `None` in the first phase."""
     shares: tuple[float, ...] = ()
     """Of the steps of each part of the run so far."""
+    left_out: str = ""
+    """What of its text is trained on nowhere, or more than once, in words; empty: nothing."""
 
     @property
     def passes(self) -> float | None:
@@ -111,12 +113,34 @@ def sources_at(facts: SourceFacts, step: int | None) -> tuple[SourceRow, ...]:
                 given_rows=given.rows,
                 loss=moment.average(name, "loss", LOSS_MEMORY_PULLS, is_of_phase=False),
                 val_loss=val_losses.get(name),
+                left_out="" if size is None else left_out_words(size),
                 share=moment.share(name),
                 wanted=wanted.get(name),
                 shares=() if arm is None or shares is None else tuple(shares[:, arm].tolist()),
             )
         )
     return tuple(sorted(rows, key=lambda row: (-(row.share or 0.0), row.name)))
+
+
+def left_out_words(size: TokenIndex) -> str:
+    """`1.2k copies kept, 3.1M tokens set aside, 12 passages of test sets out`."""
+    fate = "out" if size.drops_duplicates else "kept"
+    told = (
+        (size.duplicates, f"copy {fate}", f"copies {fate}"),
+        (size.set_aside_tokens, "token set aside", "tokens set aside"),
+        (size.apart_pieces, "passage of a test set out", "passages of test sets out"),
+    )
+    words = [f"{formatting.short_steps(n)} {one if n == 1 else many}" for n, one, many in told if n]
+    is_searched = not size.apart or size.text_bytes
+    return ", ".join(words if is_searched else [*words, "not searched for test sets"])
+
+
+def losses_on_tests(facts: SourceFacts, step: int | None) -> tuple[tuple[str, float], ...]:
+    """Name and loss of each test set by the newest audit; `None`: now. Names are foreign text."""
+    end = len(facts.audits)
+    if step is not None:
+        end = bisect_right(facts.audits, step, key=lambda audit: audit.step)
+    return facts.audits[end - 1].test_losses if end else ()
 
 
 def often_seen(facts: SourceFacts) -> str:

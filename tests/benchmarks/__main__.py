@@ -5,11 +5,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import health, leet, rows, saving, screen, training
+from tests.benchmarks import health, leet, preparing, rows, saving, screen, training
 from tests.benchmarks.measure import machine
 
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
     "training": training.training,
+    "shares": training.shares,
     "whole": training.whole,
     "audit": training.audit,
     "around": training.around,
@@ -25,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
     "imports": screen.imports,
     "health": health.health,
     "rows": rows.rows,
+    "preparing": preparing.preparing,
     "leet": leet.leet,
     "soak": screen.soak,
 }
@@ -42,6 +44,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure")
     parser.add_argument("--nanogpt", type=Path, help="a checkout of nanoGPT, to compare with")
     parser.add_argument("--wandb", type=Path, help="the command of an installed W&B, for leet")
+    parser.add_argument("--peers", type=Path, help="a Python that has datasets and datatrove")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=30.0, help="of idle, at work and soak")
     parser.add_argument("--directory", type=Path, help="on the disk to measure; kept")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,7 +24,8 @@ ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTEC
 class PtyProgram:
     """One program and its children, in a session of their own; `with` ends it."""
 
-    def __init__(self, *command: str) -> None:
+    def __init__(self, *command: str, environment: Mapping[str, str] | None = None) -> None:
+        """`environment`: beside what all have."""
         self._terminal, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.started = time.perf_counter()
@@ -34,7 +36,7 @@ class PtyProgram:
             stdout=inner,
             stderr=inner,
             start_new_session=True,
-            env={**ENVIRONMENT, "TERM": "xterm-256color"},
+            env={**ENVIRONMENT, "TERM": "xterm-256color", **(environment or {})},
         )
         os.close(inner)
         self.output = b""
@@ -126,8 +128,11 @@ class PtyProgram:
 class PtyConsole(PtyProgram):
     """The console on a run."""
 
-    def __init__(self, run: Path, *arguments: str) -> None:
-        super().__init__(sys.executable, "-m", "console", str(run), *arguments)
+    def __init__(
+        self, run: Path, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> None:
+        command = (sys.executable, "-m", "console", str(run), *arguments)
+        super().__init__(*command, environment=environment)
 
 
 def _session_of(pid: int) -> int:

@@ -4,6 +4,7 @@ import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
@@ -58,6 +59,29 @@ def training(options: Namespace) -> None:
         show_dearest(engine, batch, preset)
     header = ["preset", "what", "median", "least", "most", "tokens/s", "time ÷ ours", "floor"]
     show(f"Step, {torch.get_num_threads()} threads", header, rows)
+
+
+def shares(options: Namespace) -> None:
+    """16 micro-batches added up in 8 shares, against one after the other: on one rank."""
+    rows = []
+    for preset, n_rows in (("demo", 2),):
+        settings = preset_settings(preset, rows=n_rows)
+        batch_tokens = 16 * settings.train.batch_tokens
+        plain = replace(settings, train=replace(settings.train, batch_tokens=batch_tokens))
+        shared = replace(plain, train=replace(plain.train, shares=8))
+        engines = {"16 micro-batches": make_engine(plain), "8 shares": make_engine(shared)}
+        calls: dict[str, Callable[[], object]] = {
+            name: partial(step, engine.train_step, batches(plain))
+            for name, engine in engines.items()
+        }
+        for call in calls.values():
+            call()
+        times = side_by_side(calls, options.repeats)
+        for name, taken in times.items():
+            ratio = taken.median / times["16 micro-batches"].median
+            rows.append([preset, name, *taken.cells(), f"{ratio:.3f}"])
+    header = ["preset", "what", "median", "least", "most", "time ÷ plain (≤ 1.02)"]
+    show("Shares on one rank", header, rows)
 
 
 def whole(options: Namespace) -> None:

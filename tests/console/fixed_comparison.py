@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from console.fork.by_source import by_source
 from console.fork.comparison import Column, Comparison
 from console.fork.comparison_chart import SideBySide
 from console.fork.paired_rows import pair, verdict
@@ -55,10 +56,20 @@ def fixed_side_by_side() -> SideBySide:
         last_step=LAST,
         audited_step=LAST,
         shared_rows=len(rows),
+        sources=by_source(_audits(rows, other)),
         differences={"policy.books.cap": (1.0, 0.5), "optimizer.min_lr": (3e-5, 1e-5)},
         remarks=(_REMARK,),
     )
     return SideBySide(comparison=comparison, curves=_curves(chance))
+
+
+def _audits(*of_runs: dict[str, float]) -> list[dict[str, object]]:
+    """Of two sources that share the rows."""
+    counts = {"stdlib-docs": 120, "stdlib-code": 120}
+    return [
+        {"val_rows": rows, "val_row_counts": counts, "val_losses": dict.fromkeys(counts, 2.9)}
+        for rows in of_runs
+    ]
 
 
 def _curves(chance: np.random.Generator) -> tuple[list[int], list[float], list[float]]:

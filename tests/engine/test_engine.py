@@ -12,6 +12,7 @@ from trainer.engine import engine as engine_module
 from trainer.engine.engine import Engine, draw_token
 from trainer.engine.gradient_norm import norm_of
 from trainer.engine.parameters import as_memoryview
+from trainer.engine.ranks import Ranks
 from trainer.engine.schedule import learning_rate
 from trainer.rundir.checkpoints.checkpoint import list_checkpoints, write_checkpoint
 from trainer.rundir.config.rules import RULES, Rules
@@ -86,11 +87,11 @@ def test_clipping_goes_by_the_norm_that_is_recorded(
     engine = fresh(replace(SETTINGS, rules=rules))
     asked: list[Rules] = []
 
-    def four_times(gradients_N: torch.Tensor, rules: Rules) -> float:
+    def four_times(_: Ranks, own_N: torch.Tensor, __: torch.Tensor, rules: Rules) -> float:
         asked.append(rules)
-        return 4 * norm_of(gradients_N, rules)
+        return 4 * norm_of(own_N, rules)
 
-    monkeypatch.setattr(engine_module, "norm_of", four_times)
+    monkeypatch.setattr(engine_module, "norm_over", four_times)
     result = engine.train_step(rows())
     assert result.grad_norm > 1.0
     assert asked == [RULES[rules]]

@@ -1,8 +1,9 @@
 """What only a GPU can show, in eight minutes: `python -m tests.gpu.check [--json FILE]`.
 
 At andrea-120m's real batch: the same steps twice give the same bits, in fp16 and bf16; a resumed
-run gives those of one that never stopped; how long a save stands in the way; tokens a second and
-MFU with and without compile and determinism. `--dry` runs all of it at toy size on the CPU.
+run gives those of one that never stopped, and two GPUs those of one, where there are two; how long
+a save stands in the way; tokens a second and MFU with and without compile and determinism.
+`--dry` runs all of it but two GPUs at toy size on the CPU.
 Exits 1 if bits differ, or there was no time to compare them.
 """
 
@@ -22,11 +23,15 @@ import torch
 
 from tests.benchmarks.engines import Rows, batches, make_engine, preset_settings
 from tests.benchmarks.measure import Times, duration, machine, show
+from tests.forked_ranks import make_ranks_run, set_in
+from tests.tiny import start_trainer
 from trainer.engine.engine import Engine
 from trainer.engine.parameters import as_memoryview
 from trainer.persistence.background_save import Saver
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, inspect_checkpoint
 from trainer.rundir.config.settings import Settings
+from trainer.rundir.layout import RunDirectory
+from trainer.rundir.outcomes import Exit
 
 PEAK_TFLOPS = {"4090": 165.0, "A100": 312.0, "H100": 989.0, "H200": 989.0}
 """Dense fp16 with float32 sums, from the makers' data sheets."""
@@ -91,6 +96,9 @@ def check(plan: Plan) -> Findings:
 def _parts(plan: Plan, findings: Findings) -> Iterator[tuple[str, Callable[[], None]]]:
     for precision in plan.precisions:
         yield f"bits, {precision}", partial(check_bits, plan, precision, findings)
+    if torch.cuda.device_count() > 1 and plan.device == "cuda":
+        for precision in plan.precisions:
+            yield f"bits of two ranks, {precision}", partial(check_ranks, precision, findings)
     yield "a save's stall", partial(measure_save, plan, findings)
     for precision in plan.precisions:
         for is_compiled, is_exact in ((False, True), (False, False), (True, True), (True, False)):
@@ -114,6 +122,29 @@ def check_bits(plan: Plan, precision: str, findings: Findings) -> None:
         digest = _digest(resumed)
     findings.is_exact[f"{precision}: the same steps again"] = straight == again
     findings.is_exact[f"{precision}: resumed after two of three"] = straight == digest
+
+
+def check_ranks(precision: str, findings: Findings) -> None:
+    """A tiny run by one GPU and by two, over NCCL: the same checkpoint."""
+    with tempfile.TemporaryDirectory() as directory:
+        is_same = is_same_by_ranks(
+            Path(directory), lambda run: start_trainer(run).wait(), "cuda", precision
+        )
+    findings.is_exact[f"one rank and two, {precision}"] = is_same
+
+
+def is_same_by_ranks(
+    directory: Path, train: Callable[[RunDirectory], int], device: str, precision: str
+) -> bool:
+    """Whether 1 and 2 ranks write the same last checkpoint. `train`: to its end; the exit code."""
+    written = []
+    for size in (1, 2):
+        run = make_ranks_run(directory / f"{size}", ranks=size)
+        set_in(run, device=f'"{device}"', precision=f'"{precision}"')
+        if train(run) != Exit.FINISHED:
+            raise RuntimeError(run.log.read_text())
+        written.append((run.path / "step_000016.bin").read_bytes())
+    return written[0] == written[1]
 
 
 def _trained(settings: Settings, n_steps: int) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked_ranks import Zygote, zygote
 from tests.integration.terminal import Terminal
 
 
@@ -15,3 +16,10 @@ def terminal() -> Iterator[Terminal]:
         terminal = Terminal(Path(folder) / "tmux")
         yield terminal
         terminal.close()
+
+
+@pytest.fixture(scope="session")
+def ranks() -> Iterator[Zygote]:
+    """What forks ranks with torch loaded already; it takes seconds to load, once."""
+    with zygote() as opened:
+        yield opened

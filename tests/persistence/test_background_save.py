@@ -149,12 +149,12 @@ def test_two_saves_back_to_back_hold_the_states_of_their_steps(
 def test_nothing_is_copied_where_the_file_is_written_before_the_update(
     parameters: FlatParameters,
 ) -> None:
-    snapshot = LiveSnapshot(parameters)
+    snapshot = LiveSnapshot(parameters.host_arrays())
     for _ in snapshot.chunks():
         pass
     snapshot.secure()
     assert snapshot.copied_bytes == 0
-    unread = LiveSnapshot(parameters)
+    unread = LiveSnapshot(parameters.host_arrays())
     unread.secure()
     assert unread.copied_bytes == 3 * 4 * N_PARAMS
 

@@ -45,6 +45,7 @@ def _audit(
     step: int = 100,
     seed: int = 1337,
     prompts: tuple[str, ...] = (),
+    settings: AuditSettings | None = None,
 ) -> Audit:
     return audit(
         engine,
@@ -52,7 +53,7 @@ def _audit(
         held_out or {},
         step=step,
         seed=seed,
-        settings=AuditSettings(prompts=prompts),
+        settings=settings or AuditSettings(prompts=prompts),
         context=CONTEXT,
         clock=iter([10.0, 10.25]).__next__,
     )
@@ -115,14 +116,23 @@ def test_any_tokens_are_audited(tokenizer: TextTokenizer) -> None:
     made.samples[0].text.encode()
 
 
-def test_held_out_rows_are_sixteen_spread_evenly_and_always_the_same() -> None:
-    rows = held_out_rows(HELD_OUT, context=CONTEXT)
+def test_held_out_rows_are_so_many_spread_evenly_and_always_the_same() -> None:
+    rows = held_out_rows(HELD_OUT, context=CONTEXT, most=16)
     assert rows.shape == (16, CONTEXT + 1)
     starts = rows[:, 0] // CONTEXT
     assert starts[0] == 0
     assert set(np.diff(starts)) == {6, 7}
-    assert np.array_equal(rows, held_out_rows(HELD_OUT, context=CONTEXT))
-    assert len(held_out_rows(HELD_OUT[:14], context=CONTEXT)) == 3
+    assert np.array_equal(rows, held_out_rows(HELD_OUT, context=CONTEXT, most=16))
+    assert len(held_out_rows(HELD_OUT[:14], context=CONTEXT, most=16)) == 3
+    assert len(held_out_rows(HELD_OUT, context=CONTEXT, most=64)) == 64
+
+
+def test_an_audit_takes_as_many_held_out_rows_as_the_settings_say(
+    tokenizer: TextTokenizer,
+) -> None:
+    engine = ScriptedEngine(losses=[1.0])
+    made = _audit(engine, tokenizer, {"a": HELD_OUT}, settings=AuditSettings(held_out_rows=5))
+    assert len(engine.rows[0]) == len(made.val_rows) == 5
 
 
 def test_val_loss_is_the_mean_over_all_held_out_rows(tokenizer: TextTokenizer) -> None:

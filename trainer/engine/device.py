@@ -36,20 +36,45 @@ class Placement:
                 stack.enter_context(sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]))
             yield
 
+    @property
+    def name(self) -> str:
+        """The device, for a person."""
+        is_cuda = self.device.type == "cuda"
+        return torch.cuda.get_device_name(self.device) if is_cuda else "cpu"
+
     def facts(self) -> dict[str, Any]:
         """What a bit-exact resume depends on beside the settings."""
-        is_cuda = self.device.type == "cuda"
         return {
             "torch": torch.__version__,
-            "device": torch.cuda.get_device_name(self.device) if is_cuda else "cpu",
+            "device": self.name,
             "precision": self.precision,
             "threads": torch.get_num_threads(),
             "cpu": platform.machine() + " " + torch.backends.cpu.get_cpu_capability(),
         }
 
 
-def place(settings: TrainSettings) -> Placement:
-    """Choose device and precision and set torch up; `SettingsError` where they can't be had."""
+def require_devices(settings: TrainSettings) -> int:
+    """How many ranks this machine is to have; `SettingsError` where it has no device for each."""
+    n_gpus = 0 if settings.device == "cpu" else torch.cuda.device_count()
+    wanted = settings.ranks or max(n_gpus, 1)
+    if wanted > 1 and settings.device.startswith("cuda:"):
+        raise SettingsError(
+            f"train.device: {settings.device} is one GPU, train.ranks = {wanted} want one each;"
+            " use cuda, and choose the GPUs by CUDA_VISIBLE_DEVICES"
+        )
+    if n_gpus and wanted > n_gpus:
+        raise SettingsError(
+            f"train.ranks: {wanted} ranks want a GPU each, and {n_gpus} are in sight; lower it"
+            " (0: one for each), or set train.device = cpu"
+        )
+    return wanted
+
+
+def place(settings: TrainSettings, local: int | None = None) -> Placement:
+    """Choose device and precision and set torch up; `SettingsError` where they can't be had.
+
+    `local`: number of this process among those of its machine, where each has a GPU.
+    """
     if settings.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         # The flag alone: use_deterministic_algorithms also loads the compiler, 1.6 s of a start.
@@ -59,7 +84,7 @@ def place(settings: TrainSettings) -> Placement:
         torch.backends.cudnn.benchmark = False
     # Buffers are always filled before they are read, so there is nothing to fill for safety.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    device = _device(settings.device)
+    device = _device(settings.device, local)
     return Placement(
         device=device,
         precision=_precision(settings.precision, device),
@@ -67,8 +92,15 @@ def place(settings: TrainSettings) -> Placement:
     )
 
 
-def _device(wanted: str) -> torch.device:
+def _device(wanted: str, local: int | None) -> torch.device:
     has_cuda = torch.cuda.is_available()
+    if has_cuda and local is not None and wanted in ("auto", "cuda"):
+        n_gpus = torch.cuda.device_count()
+        index = 0 if n_gpus == 1 else local  # srun may show each of its tasks its own GPU only
+        if index >= n_gpus:
+            raise SettingsError(f"train.ranks: rank {local} of this machine has no GPU: {n_gpus}")
+        torch.cuda.set_device(index)
+        return torch.device("cuda", index)
     if wanted == "auto":
         return torch.device("cuda" if has_cuda else "cpu")
     if wanted.startswith("cuda"):

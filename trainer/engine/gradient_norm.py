@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from trainer.engine.ranks import Ranks
 from trainer.rundir.config.rules import Rules
 
 _BLOCK = 4096
@@ -19,7 +20,34 @@ def norm_of(gradients_N: Tensor, rules: Rules) -> float:
     """
     if not rules.sums_norm_by_blocks:
         return float(torch.linalg.vector_norm(gradients_N))
+    return _whole([_block_norms(gradients_N)])
+
+
+def norm_over(ranks: Ranks, own_N: Tensor, gradients_N: Tensor, rules: Rules) -> float:
+    """The same of gradients of which each rank has its own slice, bit for bit.
+
+    `gradients_N` is for what has to be summed in one, whole: it is overwritten then.
+    """
+    if ranks.size == 1:
+        return norm_of(own_N, rules)
+    if not rules.sums_norm_by_blocks:
+        gradients_N[ranks.slices[ranks.rank]] = own_N
+        ranks.gather(gradients_N)
+        return norm_of(gradients_N, rules)
+    is_last = ranks.rank == ranks.size - 1
+    mine = _block_norms(own_N)[: None if is_last else -1]  # what is beside the blocks is the last's
+    lengths = [(each.stop - each.start) // _BLOCK for each in ranks.slices]
+    lengths[-1] += 1
+    return _whole(ranks.gather_figures(mine, lengths))
+
+
+def _block_norms(gradients_N: Tensor) -> Tensor:
+    """Of each block, and at last of what is beside them."""
     whole = len(gradients_N) // _BLOCK * _BLOCK
     blocks = torch.linalg.vector_norm(gradients_N[:whole].view(-1, _BLOCK), dim=1)
     rest = torch.linalg.vector_norm(gradients_N[whole:]).reshape(1)
-    return float(torch.cat((blocks, rest)).double().square().sum().sqrt())
+    return torch.cat((blocks, rest))
+
+
+def _whole(norms: list[Tensor]) -> float:
+    return float(torch.cat(norms).double().square().sum().sqrt())

@@ -34,8 +34,7 @@ class Snapshot(Protocol):
 class LiveSnapshot:
     """Of buffers in the CPU's memory: read where they are, copied only if an update comes."""
 
-    def __init__(self, parameters: FlatParameters) -> None:
-        arrays = (parameters.weights, parameters.m, parameters.v)
+    def __init__(self, arrays: tuple[Tensor, Tensor, Tensor]) -> None:
         self._chunks = list(chunks_of([as_memoryview(array) for array in arrays]))
         self._next = 0
         self._chunk_lock = threading.Lock()
@@ -93,9 +92,13 @@ class DeviceSnapshot:
         with torch.cuda.stream(buffers.stream):
             live = (parameters.weights, parameters.m, parameters.v)
             for pinned, array in zip(buffers.arrays, live, strict=True):
-                pinned.copy_(array, non_blocking=True)
+                if len(pinned) == len(array):  # else other ranks have parts of it
+                    pinned.copy_(array, non_blocking=True)
             self._copied = torch.cuda.Event()
             self._copied.record(buffers.stream)
+        if parameters.ranks.size > 1:
+            with parameters.ranks.together("save"):
+                parameters.collect((buffers.arrays[1], buffers.arrays[2]))
 
     def rewind(self) -> bool:
         return True

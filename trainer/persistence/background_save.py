@@ -5,6 +5,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+from torch import Tensor
+
 from trainer.engine.parameters import FlatParameters
 from trainer.engine.snapshot import DeviceSnapshot, LiveSnapshot, PinnedBuffers, Snapshot
 from trainer.rundir.checkpoints.checkpoint import Written, write_chunks
@@ -60,10 +62,19 @@ class Saver:
 
     def _take_snapshot(self) -> Snapshot:
         if self._parameters.weights.device.type != "cuda":
-            return LiveSnapshot(self._parameters)
+            return LiveSnapshot(self._whole())
         if self._buffers is None:
             self._buffers = PinnedBuffers(self._parameters)
         return DeviceSnapshot(self._parameters, self._buffers)
+
+    def _whole(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Weights, m and v in the CPU's memory: the live buffers, where no other rank has parts."""
+        parameters = self._parameters
+        arrays = parameters.host_arrays()
+        if parameters.ranks.size > 1:
+            with parameters.ranks.together("save"):
+                parameters.collect(arrays[1:])
+        return arrays
 
     def _write(self, step: int, snapshot: Snapshot) -> Written:
         try:

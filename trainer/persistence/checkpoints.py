@@ -123,7 +123,9 @@ class Checkpointer:
             return f"the error came in the middle of update {step + 1:,}"
         if self._history.step != step:
             return f"step {step:,} has no record in the history"
-        if not self._engine.parameters.are_finite:
+        if self._engine.ranks.is_in_step:
+            return "the ranks were in the middle of a step"
+        if not self._engine.are_finite():
             return f"the weights of step {step:,} are not finite"
         if self._begin("emergency", self.requests_taken):
             self._settle_save(wait=True)
@@ -193,7 +195,7 @@ class Checkpointer:
             result = audit(
                 self._engine,
                 self._feed.tokenizer,
-                self._feed.held_out(),
+                {**self._feed.held_out(), **self._feed.test_texts()},
                 step=step,
                 seed=self._settings.seed,
                 settings=self._settings.audit,
@@ -297,6 +299,7 @@ class Checkpointer:
     def _between_tokens(self) -> None:
         if self._skips_audit():
             raise AuditSkipped
+        self._engine.ranks.require_all()
         self._settle_save()
 
     def _owes_audit(self, checkpoint: Checkpoint) -> bool:
@@ -319,7 +322,10 @@ class Checkpointer:
             **({"samples": all_samples} if len(all_samples) > 1 else {}),
             "val_loss": result.val_loss,
             "val_losses": result.val_losses,
+            **({"test_losses": result.test_losses} if result.test_losses else {}),
             "val_rows": result.val_rows,
+            "val_row_counts": result.val_row_counts,
+            "held_out_rows": self._settings.audit.held_out_rows,
             "environment": self._environment,
             "ms": result.ms,
             "t": time.time(),

@@ -7,6 +7,7 @@ from trainer.persistence.reporter import Reporter
 from trainer.persistence.source_watch import GOES_ON_PREPARED, text_alarm
 from trainer.proxy.preparation.meter import Meter, Metered
 from trainer.proxy.tokens import TokenizedSource
+from trainer.rundir.config.settings import TEST
 from trainer.rundir.names import shown
 from trainer.signals import Signals
 
@@ -57,6 +58,8 @@ def tell_text(sources: Mapping[str, TokenizedSource], reporter: Reporter) -> Non
             )
         if source.duplicates:
             reporter.note(f"source {name}: {source.duplicates}")
+        if source.apart:
+            reporter.note(f"source {name}: {source.apart}")
         if source.is_encoded_slowly:
             reporter.note(
                 f"source {name}: the fast encoder (tiktoken) gave other tokens than tokenizer.json"
@@ -68,3 +71,13 @@ def tell_text(sources: Mapping[str, TokenizedSource], reporter: Reporter) -> Non
             folders = ", ".join(map(shown, drift.files.unreadable[:3]))
             n = len(drift.files.unreadable)
             reporter.note(f"source {name}: can't be read: {n:,} folders ({folders})")
+
+
+def tell_tests(tests: Mapping[str, TokenizedSource], reporter: Reporter) -> None:
+    """How much the test sets hold."""
+    for name, test in tests.items():
+        drift = test.drift.altered or test.drift.added
+        reporter.say(
+            f"test set {name.removeprefix(TEST)}: {test.documents:,} documents,"
+            f" {len(test.held_out):,} tokens" + (f"; {drift}; {GOES_ON_PREPARED}" if drift else "")
+        )

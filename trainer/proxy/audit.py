@@ -14,14 +14,11 @@ from trainer.proxy.batches import count_rows, take_rows
 from trainer.proxy.randomness import derive_seed
 from trainer.proxy.score import Coherence, score_text
 from trainer.proxy.tokenizer import TextTokenizer
-from trainer.rundir.config.settings import AuditSettings
+from trainer.rundir.config.settings import TEST, AuditSettings
 from trainer.rundir.sources.token_arrays import TokenArray
 
 TEMPERATURE = 0.8
 """Of the sample: a little under the model's own probabilities, as is usual for reading."""
-
-HELD_OUT_ROWS = 16
-"""Rows of each source that the held-out loss is taken from, at most."""
 
 
 class AuditedEngine(Protocol):
@@ -57,8 +54,12 @@ class Audit:
     """Mean over all held-out rows, nats a token; None: nothing is held out, or not finite."""
     val_losses: dict[str, float | None]
     """The same for each source that has a held-out row."""
+    test_losses: dict[str, float | None]
+    """The same for each test set: they are part of no mean."""
     val_rows: dict[str, float]
     """The loss of each held-out row by a hash of its tokens: what pairs the audits of two runs."""
+    val_row_counts: dict[str, int]
+    """How many of these stand for each source, in order; one that is in two is the first one's."""
     ms: float
 
 
@@ -75,6 +76,7 @@ def audit(
 ) -> Audit:
     """Sample free tokens without a prompt and behind each, score them, take the held-out loss.
 
+    `held_out`: of sources by name, and of test sets, whose names begin with `TEST`.
     One sample after the other, so that none depends on what else is asked for.
     """
     start_seconds = clock()
@@ -82,18 +84,27 @@ def audit(
         _sample(engine, tokenizer, prompt, settings.tokens, seed=sample_seed(seed, step, prompt))
         for prompt in ("", *settings.prompts)
     )
-    rows = {name: held_out_rows(tokens, context=context) for name, tokens in held_out.items()}
+    rows = {
+        name: held_out_rows(tokens, context=context, most=settings.held_out_rows)
+        for name, tokens in held_out.items()
+    }
     losses = {name: engine.evaluate(taken) for name, taken in rows.items() if len(taken)}
+    tests = {name: losses.pop(name) for name in list(losses) if name.startswith(TEST)}
+    val_rows: dict[str, float] = {}
+    val_row_counts: dict[str, int] = {}
+    for name, of_source in losses.items():
+        before = len(val_rows)
+        for row, loss in zip(rows[name], of_source, strict=True):
+            if math.isfinite(loss):
+                val_rows[row_hash(row)] = loss
+        val_row_counts[name] = len(val_rows) - before
     return Audit(
         samples=samples,
         val_loss=_mean([loss for of_source in losses.values() for loss in of_source]),
         val_losses={name: _mean(of_source) for name, of_source in losses.items()},
-        val_rows={
-            row_hash(row): loss
-            for name, of_source in losses.items()
-            for row, loss in zip(rows[name], of_source, strict=True)
-            if math.isfinite(loss)
-        },
+        test_losses={name.removeprefix(TEST): _mean(of_test) for name, of_test in tests.items()},
+        val_rows=val_rows,
+        val_row_counts=val_row_counts,
         ms=(clock() - start_seconds) * 1000,
     )
 
@@ -114,10 +125,10 @@ def _sample(
     return Sample(prompt=prompt, text=text, tokens=len(tokens), coherence=score_text(text))
 
 
-def held_out_rows(tokens: TokenArray, *, context: int) -> NDArray[np.int64]:
-    """The rows that stand for a source: up to 16, spread evenly, always the same."""
+def held_out_rows(tokens: TokenArray, *, context: int, most: int) -> NDArray[np.int64]:
+    """The rows that stand for a source: up to so many, spread evenly, always the same."""
     n_rows = count_rows(tokens, context=context)
-    n_taken = min(n_rows, HELD_OUT_ROWS)
+    n_taken = min(n_rows, most)
     chosen = np.arange(n_taken) * n_rows // max(1, n_taken)
     return take_rows(tokens, chosen, context=context)
 

@@ -22,6 +22,7 @@ from trainer.proxy.batches import (
 from trainer.proxy.preparation.meter import extent_of, meter_of
 from trainer.proxy.progress import Progress
 from trainer.proxy.reward import compute_reward
+from trainer.proxy.test_sets import open_tests, rules_apart
 from trainer.proxy.tokenizer import TextTokenizer, make_tokenizer
 from trainer.proxy.tokens import TokenizedSource, tokenize_source
 from trainer.rundir.config.rules import RULES
@@ -57,9 +58,12 @@ class Feed:
         sources: Mapping[str, TokenizedSource],
         bandit: Bandit,
         given: Counter[str],
+        tests: Mapping[str, TokenizedSource],
     ) -> None:
         self.tokenizer = tokenizer
         self.sources = sources
+        self.tests = tests
+        """Test sets: no batch ever draws from them."""
         self.bandit = bandit
         self._settings = settings
         self._given = given
@@ -117,9 +121,14 @@ class Feed:
         """Held-out tokens by source: no batch ever draws from them."""
         return {name: source.held_out for name, source in self.sources.items()}
 
+    def test_texts(self) -> dict[str, TokenArray]:
+        """Tokens of the test sets."""
+        return {name: test.held_out for name, test in self.tests.items()}
+
     def texts(self) -> dict[str, str]:
-        """The first digits of the fingerprint of each source's text."""
-        return {name: s.fingerprint[:TEXT_DIGITS] for name, s in self.sources.items()}
+        """The first digits of the fingerprint of each source's and test set's text."""
+        texts = {**self.sources, **self.tests}
+        return {name: s.fingerprint[:TEXT_DIGITS] for name, s in texts.items()}
 
     def without_val_loss(self) -> dict[str, int]:
         """Sources whose held-out text doesn't fill a row, with the tokens of it."""
@@ -152,7 +161,7 @@ def open_feed(
     Raises `SourceError`, `TokensError`, `TokenizerError`, `PolicyError`, `HistoryError` or
     `OSError`.
     """
-    tokenizer, sources = open_sources(
+    tokenizer, sources, tests = open_sources(
         run,
         settings,
         phase=phase,
@@ -171,7 +180,14 @@ def open_feed(
     require_told(run.loss, records)
     bandit.fold(records)
     given = rows_given(records, context=settings.model.context)
-    return Feed(settings=settings, tokenizer=tokenizer, sources=sources, bandit=bandit, given=given)
+    return Feed(
+        settings=settings,
+        tokenizer=tokenizer,
+        sources=sources,
+        bandit=bandit,
+        given=given,
+        tests=tests,
+    )
 
 
 def open_sources(
@@ -182,10 +198,13 @@ def open_sources(
     trained: Environment | None,
     is_new: bool,
     progress: Progress,
-) -> tuple[TextTokenizer, dict[str, TokenizedSource]]:
-    """Tokenizer and tokens of a run, prepared now where they aren't yet; as `open_feed`."""
+) -> tuple[TextTokenizer, dict[str, TokenizedSource], dict[str, TokenizedSource]]:
+    """Tokenizer, tokens and test sets of a run, prepared now where they aren't; as `open_feed`."""
     tokenizer = open_tokenizer(run, settings, trained, phase, progress)
     texts = trained.texts if trained else {}
+    frozen = None if is_new and (trained is None) else texts
+    tests = open_tests(run, settings, tokenizer, frozen, progress)
+    rules = rules_apart(run, settings, tests)
     _expect(run, settings, progress)
     sources = {}
     for name, source in settings.sources.items():
@@ -199,12 +218,12 @@ def open_sources(
             tokenizer=tokenizer,
             vocab_size=settings.model.vocab_size,
             progress=progress,
-            rules=text_rules(settings),
+            rules=rules,
             frozen=None if is_new else texts.get(name, ""),
         )
         require_rows(name, sources[name].train, context=settings.model.context)
         require_known(name, sources[name].held_out, vocab_size=settings.model.vocab_size)
-    return tokenizer, sources
+    return tokenizer, sources, tests
 
 
 def _expect(run: RunDirectory, settings: Settings, progress: Progress) -> None:

@@ -25,6 +25,8 @@ BY_HASH = int(HELD_OUT_SHARE * 2**64).to_bytes(8)
 """What has a sha256 not above this is held out, but where that is too much or nothing."""
 
 _NONE = b""
+ALL = b"\xff" * 33
+"""All of a source is held out where this is the bound."""
 
 Hashed: TypeAlias = list[tuple[bytes, str]]
 """A document as what is held out at a time: the sha256 that decides, and the text."""
@@ -156,7 +158,7 @@ class DocumentCount:
 
     def __init__(self) -> None:
         self._by_hash = self._smallest_count = 0
-        self._smallest = b"\xff" * 33
+        self._smallest = ALL
 
     def add(self, document: Hashed | HashedTokens) -> None:
         """One document."""

@@ -79,7 +79,7 @@ class TextTokenizer:
         """Token ids of each document, without the separator; several threads."""
         fast = None if self.was_refuted else self._fast
         if fast is None or not all(map(fast.can_encode, documents)):
-            return self._encode_by_reference(documents)
+            return self.encode_by_reference(documents)
         return fast.encode(documents, default_threads())
 
     def prove(self, documents: Sequence[str]) -> None:
@@ -91,13 +91,14 @@ class TextTokenizer:
         if fast is None:
             return
         told = [document for document in documents if fast.can_encode(document)]
-        self.was_refuted = fast.encode(told, 1) != self._encode_by_reference(told)
+        self.was_refuted = fast.encode(told, 1) != self.encode_by_reference(told)
 
     @cached_property
     def _fast(self) -> FastEncoder | None:
         return fast_encoder(self._data)
 
-    def _encode_by_reference(self, documents: Sequence[str]) -> list[list[int]]:
+    def encode_by_reference(self, documents: Sequence[str]) -> list[list[int]]:
+        """As `encode`, by `tokenizers` alone."""
         encoded = self._tokenizer.encode_batch_fast(documents, add_special_tokens=False)
         return [encoding.ids for encoding in encoded]
 

@@ -11,6 +11,7 @@ from trainer.rundir.sources.documents import naming
 from trainer.rundir.sources.prepared import (
     COMPARED_BYTES,
     Drift,
+    TokenIndex,
     drift_of,
     read_index,
     token_folder,
@@ -45,6 +46,9 @@ class TokenizedSource:
     """How they differed from those of the tokens before, which were replaced now."""
     duplicates: str = ""
     """What became of documents that are there more than once, where they were prepared now."""
+    apart: str = ""
+    """What of it the test sets have, too, where it was prepared now."""
+    index: TokenIndex
 
 
 def tokenize_source(
@@ -82,10 +86,10 @@ def tokenize_source(
 
     is_frozen = frozen is not None
     with naming(name):
-        index, left_out, replaced, duplicates = read_index(folder, frozen or ""), "", "", ""
-        made_as = tokenizer.sha256, dtype, rules.drops_duplicates
+        index, left_out, replaced, is_new = read_index(folder, frozen or ""), "", "", False
+        made_as = tokenizer.sha256, dtype, rules.drops_duplicates, rules.apart_digest
         if index is not None:
-            was_made_as = index.tokenizer, index.dtype, index.drops_duplicates
+            was_made_as = index.tokenizer, index.dtype, index.drops_duplicates, index.apart
             index = index if was_made_as == made_as else None
         drift = (
             Drift()
@@ -113,7 +117,7 @@ def tokenize_source(
             index, files = replace(preparation, is_checked=not is_frozen, wanted=frozen or "").run()
             replaced = ", ".join(filter(None, (drift.altered, drift.added)))
             drift, left_out = Drift(files=files), index.left_out
-            duplicates = index.duplicate_words
+            is_new = True
             write_index(folder, index, files)
         elif drift.is_same and drift.is_known and drift.files and drift.files.stamp != index.stamp:
             write_index(folder, index, drift.files)
@@ -129,7 +133,9 @@ def tokenize_source(
         set_aside=index.set_aside_tokens,
         is_encoded_slowly=tokenizer.was_refuted,
         replaced=replaced,
-        duplicates=duplicates,
+        duplicates=index.duplicate_words if is_new else "",
+        apart=index.apart_words if is_new else "",
+        index=index,
     )
 
 

@@ -60,6 +60,8 @@ class Evaluation:
     """Of the checkpoint: a file of other bytes has another evaluation."""
     sources: Mapping[str, HeldOutLoss] = field(default_factory=dict)
     """Those that were asked for so far; names are foreign text."""
+    tests: Mapping[str, HeldOutLoss] = field(default_factory=dict)
+    """Test sets that were asked for so far, by name."""
     device: str = ""
     precision: str = ""
     t: float | None = None
@@ -76,6 +78,7 @@ class Evaluation:
         return {
             **{name: getattr(self, name) for name in ("step", "checkpoint", "sha256")},
             "sources": {name: each.as_json() for name, each in self.sources.items()},
+            "tests": {name: each.as_json() for name, each in self.tests.items()},
             "whole": None if whole is None else whole.as_json(),
             **{name: getattr(self, name) for name in ("device", "precision", "t")},
         }
@@ -106,7 +109,11 @@ def add_evaluation(run: RunDirectory, made: Evaluation) -> Evaluation:
     """
     before = read_evaluation(run, made.step)
     if before is not None and before.sha256 == made.sha256:
-        made = replace(made, sources={**before.sources, **made.sources})
+        made = replace(
+            made,
+            sources={**before.sources, **made.sources},
+            tests={**before.tests, **made.tests},
+        )
     if not run.evaluations.is_dir():
         if run.evaluations.is_symlink() or run.evaluations.exists():
             raise HistoryError(f"{run.evaluations}: is no folder; move it away")
@@ -141,13 +148,16 @@ def evaluation_of(told: object) -> Evaluation | None:
     """What a file that anyone may have written tells."""
     if not isinstance(told, Mapping) or (step := step_of(told)) is None:
         return None
-    sources = told.get("sources")
-    found = {
+    losses = {part: _losses_of(told.get(part)) for part in ("sources", "tests")}
+    return Evaluation(**fields_told(Evaluation, told) | {"step": step, **losses})
+
+
+def _losses_of(told: object) -> dict[str, HeldOutLoss]:
+    return {
         str(name): loss
-        for name, each in (sources.items() if isinstance(sources, Mapping) else ())
+        for name, each in (told.items() if isinstance(told, Mapping) else ())
         if (loss := _loss_of(each)) is not None
     }
-    return Evaluation(**fields_told(Evaluation, told) | {"step": step, "sources": found})
 
 
 def _loss_of(told: object) -> HeldOutLoss | None:

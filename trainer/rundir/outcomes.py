@@ -85,6 +85,10 @@ class LockedError(RunError):
     exit_code = Exit.LOCKED
 
 
+class RankError(RunError):
+    """One of the ranks that train together is gone, or can't train with the others."""
+
+
 class GateError(RunError):
     """The coherence gate halted the run."""
 

@@ -74,6 +74,15 @@ def reading(
         os.close(fd)
 
 
+def read_head(path: Path, n_bytes: int) -> tuple[bytes, os.stat_result]:
+    """The first bytes of a file, and what the system tells of it; raises `OSError`."""
+    fd = open_regular(path)
+    try:
+        return os.read(fd, n_bytes), os.fstat(fd)
+    finally:
+        os.close(fd)
+
+
 def read_file(path: Path, *, at_most: int = SMALL_BYTES, follows_links: bool = True) -> bytes:
     """All of a file of at most so many bytes; raises `OSError`."""
     with reading(path, at_most=at_most, follows_links=follows_links) as file:

@@ -98,6 +98,23 @@ class Save:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RankState:
+    """One of several processes that train the run together."""
+
+    rank: int = 0
+    host: str = ""
+    pid: int = 0
+    device: str = ""
+    step: int = 0
+    waited_ms: float = 0.0
+    """In the last step, for the others: the slowest waits least."""
+    lost_since: float | None = None
+    """Wall clock, seconds, when it was last heard of; None: it is there."""
+    lost: str = ""
+    """What is known of its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """Everything in `.state.json`."""
 
@@ -119,6 +136,8 @@ class State:
     zombies: tuple[Zombie, ...] = ()
     replay: Replay | None = None
     last_save: Save | None = None
+    ranks: tuple[RankState, ...] = ()
+    """Where several train together."""
     memory: Memory | None = None
     """For who finds the trainer killed."""
     alarms: tuple[str, ...] = ()

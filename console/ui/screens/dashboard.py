@@ -91,6 +91,7 @@ class Dashboard(Screen[None]):
         """Until the first key, or for a while: what happened meanwhile is told."""
 
     def compose(self) -> ComposeResult:
+        self._take_size()
         yield Header(clock=self._clock)
         yield MachineStrip()
         yield PaneTabs(PANES)
@@ -103,6 +104,13 @@ class Dashboard(Screen[None]):
             yield CheckpointsPane(id="checkpoints", clock=self._clock)
             yield LogPane(id="log", clock=self._clock)
         yield KeyLine(offers=self._offers)
+
+    def _take_size(self) -> None:
+        """What Textual does at a resize, before all is laid out for the first time, not after."""
+        width, height = self.app.size
+        found = self._get_breakpoint_classes(width, self.HORIZONTAL_BREAKPOINTS)
+        found |= self._get_breakpoint_classes(height, self.VERTICAL_BREAKPOINTS)
+        self.update_classes(dict.fromkeys({*found, "-all"}, True), update=False)
 
     def on_mount(self) -> None:
         self.watch(self.app, "glance", self._show)

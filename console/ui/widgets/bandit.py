@@ -13,7 +13,7 @@ from console.ui.keys import bindings_at
 from console.ui.widgets.line_view import LineView
 from console.ui.widgets.source_table import table_lines
 from console.view.run_view import ArmRow, RunView
-from console.view.sources import SourceFacts, arms_at, sources_at
+from console.view.sources import SourceFacts, arms_at, losses_on_tests, sources_at
 from trainer.rundir.state import Zombie
 
 
@@ -65,7 +65,15 @@ class BanditPane(LineView):
             arms, zombies = arms_at(self._facts, self.step), ()
         sources, width = sources_at(self._facts, self.step), self.line_width
         ills = [ill for ill in self._ills if self.step is None or ill.since_step <= self.step]
-        lines = table_lines(arms, zombies, sources, width=width, is_data=self.is_data, ills=ills)
+        lines = table_lines(
+            arms,
+            zombies,
+            sources,
+            width=width,
+            is_data=self.is_data,
+            tests=losses_on_tests(self._facts, self.step),
+            ills=ills,
+        )
         title = "3 data" if self.is_data else "3 bandit"
         at = "" if self.step is None else f" at step {formatting.steps(self.step)}"
         self.show_titles(title + at, title_of(arms, len(zombies)))

@@ -4,6 +4,7 @@ from textual.content import Content
 
 from console import formatting
 from console.ui.theme import ACCENT, AMBER, DIM, RED
+from console.ui.widgets.rank_lines import rank_lines
 from console.ui.widgets.text import Piece, foreign, levels, line
 from console.view.gpu import Gpu
 from console.view.machine import Machine
@@ -14,7 +15,13 @@ _FULL_RAM = 0.95
 
 
 def machine_lines(machine: Machine, width: int, height: int) -> list[Content]:
-    """GPU and machine on one line; of several GPUs each has its own below, while there is room."""
+    """GPU and machine on one line; of several GPUs each has its own below, while there is room,
+    and so has each of several ranks.
+    """
+    return [*_machine(machine, width, height), *rank_lines(machine.ranks, width, _most(height))]
+
+
+def _machine(machine: Machine, width: int, height: int) -> list[Content]:
     if machine.trainer_host:
         words = f"the trainer runs on {foreign(machine.trainer_host)}: not seen from here"
         quiet = Piece(content=Content.styled(words, DIM), rank=0)
@@ -32,7 +39,7 @@ def machine_lines(machine: Machine, width: int, height: int) -> list[Content]:
 
 def _several(gpus: tuple[Gpu, ...], width: int, height: int) -> list[Content]:
     """The trainer's (▸) before those that want something; the rest in one word."""
-    most = max(1, height // _ROWS_A_LINE)
+    most = _most(height)
     order = sorted(gpus, key=lambda gpu: (not gpu.is_trainers, not _wants(gpu), gpu.index))
     shown = gpus if len(gpus) <= most else sorted(order[:most], key=lambda gpu: gpu.index)
     lines = [_gpu(gpu, f"{' ▸'[gpu.is_trainers]}GPU {gpu.index}", Content()) for gpu in shown]
@@ -40,6 +47,10 @@ def _several(gpus: tuple[Gpu, ...], width: int, height: int) -> list[Content]:
         more = f"and {formatting.count(len(gpus) - len(shown), 'GPU')} more"
         lines[-1].append(Piece(content=Content.styled(more, DIM), rank=1))
     return [line(pieces, width, gap=2) for pieces in lines]
+
+
+def _most(height: int) -> int:
+    return max(1, height // _ROWS_A_LINE)
 
 
 def _wants(gpu: Gpu) -> bool:

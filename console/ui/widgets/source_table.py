@@ -96,6 +96,7 @@ def table_lines(
     *,
     width: int,
     is_data: bool = False,
+    tests: Sequence[tuple[str, float]] = (),
     ills: Sequence[Reason] = (),
 ) -> list[Content]:
     """A heading, a line an arm, a line a zombie, the `ills` of sources, those seen too often.
@@ -118,6 +119,7 @@ def table_lines(
     lines += [_zombie_line(zombie, at) for zombie, at in zip(zombies, of_zombies, strict=True)]
     lines += [Content.styled(left(foreign(ill.words()), width).rstrip(), RED) for ill in ills]
     lines += _note_lines(sources, width)
+    lines += _prepared_lines(sources, tests, width) if is_data else []
     return [*lines, *(Content.styled(words, DIM) for words in _LEGEND)] if is_data else lines
 
 
@@ -226,6 +228,16 @@ def _note_lines(sources: Sequence[SourceRow], width: int) -> list[Content]:
     """Sources that are seen too often for it to teach much."""
     words = foreign(often_seen_words({row.name: row.passes for row in sources}))
     return Content.styled(words, "bold").wrap(max(width, 1)) if words else []
+
+
+def _prepared_lines(
+    sources: Sequence[SourceRow], tests: Sequence[tuple[str, float]], width: int
+) -> list[Content]:
+    """What preparation left out or found twice of each source, and the loss on the test sets."""
+    told = [f"{foreign(row.name)}: {row.left_out}" for row in sources if row.left_out]
+    losses = [f"{foreign(name)} {formatting.loss(loss)}" for name, loss in tests]
+    told += [f"loss on test sets: {', '.join(losses)}"] if losses else []
+    return [line for words in told for line in Content(words).wrap(max(width, 1))]
 
 
 def _zombie_line(zombie: Zombie, name: str) -> Content:

@@ -172,8 +172,11 @@ def test_what_is_noisy_has_its_smoothed_line_over_a_band_and_all_its_dots_zoomed
 
 def test_a_field_has_the_axis_that_was_chosen_where_all_of_it_is_above_0() -> None:
     step = np.arange(1, N + 1)
-    above = Points(name="weight", step=step, value=10.0 ** (step / 400))
-    for values, scale in ((above, "log"), (replace(above, value=step - 9.0), "linear (not all")):
+    above = Points(name="weight", step=step, value=np.float64(10.0) ** (step / 400))
+    for values, scale in (
+        (above, "log"),
+        (replace(above, value=step.astype(np.float64) - 9), "linear (not all"),
+    ):
         data = replace(told(), fields=(values,))
         head = lines(Look(tracks=(Field("weight"),)), data=data)[0]
         assert scale in head

@@ -8,7 +8,8 @@ import pytest
 from console.chart.series import Series
 from console.follow.attendance import Attendance
 from console.follow.follower import Clock
-from console.follow.operator_file import Remembered, memory_path, read_memory
+from console.follow.operator_file import Remembered, read_memory
+from console.follow.operator_paths import memory_path
 from console.view.run_view import MOVED, EventKind, RunView, Severity, Status
 from tests.console import fixed_run
 from tests.console.headless import ScriptedFollower

@@ -21,7 +21,7 @@ from tests.console.judged_run import BEGAN, FALLS_FROM, write_healthy, write_ill
 from trainer.rundir.layout import RunDirectory
 from trainer.rundir.preparing import Preparing
 from trainer.rundir.sources.prepared import TokenIndex
-from trainer.rundir.state import ENDED, Replay, State
+from trainer.rundir.state import ENDED, RankState, Replay, State
 
 TRAINING = Status(word="training")
 VIEW = RunView(
@@ -86,6 +86,7 @@ def test_json_has_the_contracts_keys_and_nothing_else() -> None:
             },
         },
         "preparing": None,
+        "ranks": [],
         "disk": {"free_bytes": 300_000_000_000, "full_in_seconds": None},
         "alarms": [],
         "health": {"verdict": "unknown", "reasons": [], "why_unknown": "not judged yet"},
@@ -106,6 +107,23 @@ def test_json_tells_how_far_the_sources_are_prepared() -> None:
     }
 
 
+def test_json_tells_of_each_rank_and_how_one_was_lost() -> None:
+    lost = RankState(rank=1, host="b", pid=8, device="H100", step=3, lost_since=9.0, lost="gone")
+    view = replace(VIEW, state=State(ranks=(RankState(host="a", pid=7, device="H100"), lost)))
+    here, there = as_json(view)["ranks"]
+    assert (here["rank"], here["host"], here["lost_since"], here["lost"]) == (0, "a", None, None)
+    assert there == {
+        "rank": 1,
+        "host": "b",
+        "pid": 8,
+        "device": "H100",
+        "step": 3,
+        "waited_ms": 0.0,
+        "lost_since": 9.0,
+        "lost": "gone",
+    }
+
+
 def test_json_tells_of_each_source_what_the_screen_does() -> None:
     size = TokenIndex(
         stamp="",
@@ -117,6 +135,10 @@ def test_json_tells_of_each_source_what_the_screen_does() -> None:
         train_tokens=1_281,
         held_out_tokens=0,
         duplicates=3,
+        set_aside_tokens=9,
+        apart_pieces=2,
+        apart_documents=1,
+        apart_bytes=300,
     )
     series = Series()
     arm = series.codes_of(["docs"] * 3)
@@ -140,6 +162,10 @@ def test_json_tells_of_each_source_what_the_screen_does() -> None:
             "share": 1.0,
             "wanted_share": None,
             "duplicates": 3,
+            "set_aside_tokens": 9,
+            "test_set_passages": 2,
+            "test_set_documents": 1,
+            "test_set_bytes": 300,
             "memorised": "since step ~2: gap",
         }
     ]

@@ -9,7 +9,14 @@ import pytest
 from console.view.arm_counts import BLOCK, counted
 from console.view.loss_history import History
 from console.view.run_view import Audit
-from console.view.sources import SourceFacts, SourceRow, arms_at, sources_at
+from console.view.sources import (
+    SourceFacts,
+    SourceRow,
+    arms_at,
+    left_out_words,
+    losses_on_tests,
+    sources_at,
+)
 from trainer.proxy.bandit import Bandit
 from trainer.proxy.batches import rows_given
 from trainer.rundir.config.policy import preview_policy
@@ -227,3 +234,37 @@ def test_a_replayed_step_of_another_arm_is_counted_anew() -> None:
     after = counted(history.series.view(), CONTEXT, before)
     code = after.series.arms.index(other)
     assert after.given(2 * BLOCK).pulls[code] == before.given(2 * BLOCK).pulls[code] + 1
+
+
+def test_copies_what_is_set_aside_and_what_a_test_set_has_are_told_in_words() -> None:
+    size = TokenIndex(
+        stamp="",
+        tokenizer="",
+        dtype="<u2",
+        fingerprint="",
+        documents=9,
+        held_out_documents=0,
+        train_tokens=100,
+        held_out_tokens=0,
+    )
+    assert left_out_words(size) == ""
+    size = replace(size, duplicates=1_204, set_aside_tokens=3_100_000, apart_pieces=12)
+    words = "1.2k copies kept, 3.1M tokens set aside, 12 passages of test sets out"
+    assert left_out_words(size) == words
+    dropped = replace(size, drops_duplicates=True, set_aside_tokens=0)
+    assert "copies out, 12" in left_out_words(dropped)
+    of_tokens = replace(size, duplicates=1, set_aside_tokens=0, apart_pieces=0, apart="0")
+    assert left_out_words(of_tokens) == "1 copy kept, not searched for test sets"
+
+
+def test_the_loss_on_test_sets_is_that_of_the_newest_audit_by_then() -> None:
+    audits = tuple(
+        Audit(step=step, checkpoint="", text="", prompt="", test_losses=(("quiz", loss),))
+        for step, loss in ((10, 3.0), (20, 2.0))
+    )
+    facts = SourceFacts(audits=audits)
+    assert [losses_on_tests(facts, step) for step in (5, 15, None)] == [
+        (),
+        (("quiz", 3.0),),
+        (("quiz", 2.0),),
+    ]

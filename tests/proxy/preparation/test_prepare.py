@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from multiprocessing import resource_tracker
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -273,6 +274,22 @@ def test_a_worker_that_is_killed_is_told_and_what_is_done_stays(
     assert not multiprocessing.active_children(), "the other worker was left"
     prepared("broken", n_workers=2)
     assert bytes_of(tmp_path / "broken") == bytes_of(tmp_path / "straight")
+
+
+def test_workers_that_end_before_they_read_their_arguments_are_told_and_not_waited_for(
+    prepared: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    python = sys.executable
+    # more than a pipe holds, and nobody reads it
+    monkeypatch.setattr(TextTokenizer, "__reduce__", lambda _: (bytes, (bytes(200_000),)))
+    resource_tracker.ensure_running()  # else it would be such a one, too
+    spawn.set_executable("/bin/false")
+    try:
+        with pytest.raises(SourceError, match="that encodes text ended with 1 "):
+            prepared("broken", n_workers=2)
+    finally:
+        spawn.set_executable(python)
 
 
 def test_tokens_that_will_not_fit_are_refused_at_the_first_unit(

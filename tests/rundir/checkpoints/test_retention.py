@@ -80,6 +80,15 @@ def test_best_val_loss_among_the_files_that_exist_is_notable() -> None:
     assert notable([200, 300], audits) == {200: "the best val_loss"}
 
 
+def test_best_val_loss_is_sought_among_those_of_the_newest_sample_of_rows() -> None:
+    audits = [audit(100, val_loss=1.0), audit(200, val_loss=3.0), audit(300, val_loss=2.0)]
+    audits = [{**each, "held_out_rows": 16 if each["step"] < 300 else 64} for each in audits]
+    assert notable([100, 200, 300], audits) == {300: "the best val_loss"}
+    audits[2]["held_out_rows"] = 16
+    del audits[0]["held_out_rows"]  # of a version that didn't tell it
+    assert notable([100, 200, 300], audits) == {100: "the best val_loss"}
+
+
 def test_last_checkpoint_before_a_step_that_was_not_finite_is_notable() -> None:
     found = notable([100, 200, 300], [], nonfinite=(250, 90))
     assert found == {200: "the last before a loss or gradient that was not finite"}

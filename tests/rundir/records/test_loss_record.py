@@ -84,3 +84,12 @@ def test_the_last_record_of_a_step_counts_and_steps_ascend() -> None:
     assert canonical_losses([first, second]) == ([1, 2], [first, second])
     assert canonical_losses([LossRecord(), first]) == ([1], [first])
     assert canonical_losses([]) == ([], [])
+
+
+def test_the_least_whole_number_is_read_alike_beside_a_record_of_another_kind() -> None:
+    least = b'{"step":0,"tokens":-9223372036854775808}'
+    alone = read_loss_records(b"[" + least + b"]")
+    beside = read_loss_records(b"[" + least + b',{"step":1,"loss":"five"}]')
+    assert alone is not None
+    assert beside is not None
+    assert alone[0] == beside[0]

@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
 from trainer.proxy.held_out import (
     DocumentCount,
+    Hashed,
     PieceCount,
     Sides,
     digest_of,
@@ -18,6 +20,7 @@ from trainer.proxy.held_out import (
 )
 from trainer.proxy.held_out_pieces import OrderedPieces
 from trainer.proxy.preparation.documents import records_of
+from trainer.proxy.preparation.overlap import overlaps_with
 from trainer.proxy.preparation.token_pieces import hashed_tokens, token_segments
 from trainer.proxy.preparation.units import Tokens, Unit, read_unit
 from trainer.proxy.progress import interruptible
@@ -26,6 +29,8 @@ from trainer.rundir.sources.left_out import LeftOut
 from trainer.rundir.sources.matching import never
 from trainer.rundir.sources.origins import packed
 from trainer.rundir.sources.text_rules import PIECE_CHARACTERS_PER_TOKEN
+
+_Text = TypeVar("_Text", tuple[int, str], tuple[int, bool, str])
 
 _BATCH_CHARACTERS = 1_000_000
 """Text that is encoded at a time: half a second's work, and some 100 MB while it lasts."""
@@ -49,6 +54,8 @@ class Encoded(UnitTokens):
     counted: dict[str, Any]
     """Of what is held out, for `merge`."""
     left_out: LeftOut
+    apart: tuple[int, int, int]
+    """Passages that a test set has, too, the documents that have them, and their bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +66,8 @@ class Encoder:
     dtype: str
     piece_characters: int
     sides: Sides
+    apart: tuple[Path, ...] = ()
+    """13-grams of the test sets, whose text is in neither side."""
 
     def encode(self, unit: Unit, check: Callable[[], None] = never) -> Encoded:
         """Raises `SourceError`, and what `check` raises to give up."""
@@ -75,6 +84,7 @@ class Encoder:
             text_bytes=sum(made.text_bytes),
             counted=made.counted(),
             left_out=left_out,
+            apart=(made.apart_pieces, made.apart_documents, made.apart_bytes),
         )
 
 
@@ -89,6 +99,9 @@ class _Made:
     origins: list[int] = field(default_factory=list)
     train_bytes: list[int] = field(default_factory=list)
     held_out_bytes: list[int] = field(default_factory=list)
+    apart_pieces: int = 0
+    apart_documents: int = 0
+    apart_bytes: int = 0
     count: DocumentCount | PieceCount | OrderedPieces = field(init=False)
 
     def __post_init__(self) -> None:
@@ -135,15 +148,45 @@ class _Made:
         self, documents: Iterable[tuple[int, str]], check: Callable[[], None]
     ) -> Iterator[tuple[int, bool, str]]:
         """Number of the document, whether held out, and the text; what is counted on the way."""
-        for origin, document in documents:
+        for origin, document, spans in self.with_spans(documents):
             check()
             if not document.strip():
                 continue
             number = self.begin(digest_of(document), len(document.encode()), origin)
             parts = hashed(document, self.encoder.piece_characters, check)
-            self.count.add(parts)
-            for is_held_out, text in self.encoder.sides.segments(parts):
-                yield number, is_held_out, text
+            stretches = self.apart_from(spans, parts) if spans else [parts]
+            self.count.add([part for stretch in stretches for part in stretch])
+            for stretch in stretches:
+                for is_held_out, text in self.encoder.sides.segments(stretch):
+                    yield number, is_held_out, text
+
+    def with_spans(
+        self, documents: Iterable[tuple[int, str]]
+    ) -> Iterator[tuple[int, str, list[tuple[int, int]]]]:
+        """With what of each document a test set has, too: from which byte to which."""
+        if not self.encoder.apart:
+            yield from ((origin, document, []) for origin, document in documents)
+            return
+        overlaps = overlaps_with(self.encoder.apart)
+        for batch in _batches(documents):
+            spans = overlaps.spans([document.encode() for _, document in batch])
+            for (origin, document), of_document in zip(batch, spans, strict=True):
+                yield origin, document, of_document
+
+    def apart_from(self, spans: list[tuple[int, int]], parts: Hashed) -> list[Hashed]:
+        """The document without the pieces that have any of these bytes, in what is left of it."""
+        stretches: list[Hashed] = [[]]
+        self.apart_documents += 1
+        end = 0
+        for digest, text in parts:
+            begin, end = end, end + len(text.encode())
+            if any(first < end and begin < last for first, last in spans):
+                self.apart_pieces += 1
+                self.apart_bytes += end - begin
+                stretches.append([])
+            else:
+                stretches[-1].append((digest, text))
+        return stretches
 
     def begin(self, digest: bytes, text_bytes: int, origin: int) -> int:
         """A document without any tokens yet; its number."""
@@ -166,14 +209,13 @@ class _Made:
         )
 
 
-def _batches(
-    segments: Iterable[tuple[int, bool, str]],
-) -> Iterator[list[tuple[int, bool, str]]]:
-    batch: list[tuple[int, bool, str]] = []
+def _batches(texts: Iterable[_Text]) -> Iterator[list[_Text]]:
+    """Of tuples whose last is a text."""
+    batch: list[_Text] = []
     characters = 0
-    for segment in segments:
-        batch.append(segment)
-        characters += len(segment[2])
+    for text in texts:
+        batch.append(text)
+        characters += len(text[-1])
         if characters >= _BATCH_CHARACTERS:
             yield batch
             batch, characters = [], 0

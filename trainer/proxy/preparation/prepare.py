@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from trainer.proxy.held_out import BY_HASH, DocumentCount, PieceCount, Sides, new_count
+from trainer.proxy.held_out import ALL, BY_HASH, DocumentCount, PieceCount, Sides, new_count
 from trainer.proxy.held_out_pieces import Kept, OrderedPieces
 from trainer.proxy.preparation.encoding import Encoded, Encoder
 from trainer.proxy.preparation.meter import Reached, extent_of, meter_of
@@ -47,7 +47,7 @@ _PROVEN_DOCUMENTS = 64
 _PROVEN_CHARACTERS = 2_000
 """Of each: in all less than a tenth of a second for the slower encoder."""
 
-_JOURNAL = 3
+_JOURNAL = 4
 """Of what is told of a unit; what another version was about to prepare is begun anew."""
 
 
@@ -149,6 +149,8 @@ class Preparation:
     def _sides(self) -> Sides:
         """At first; where that is too much or nothing, `_encode` goes by others."""
         is_apart = self.rules.held_out_tokens > 0
+        if self.rules.is_test:
+            return Sides(ALL, by_pieces=False)
         return Sides(BY_HASH, self.rules.piece_characters > 0, is_apart)
 
     def _nothing_known(self) -> "_Known":
@@ -162,6 +164,7 @@ class Preparation:
             dtype=self.dtype,
             piece_characters=self.rules.piece_characters,
             sides=sides,
+            apart=tuple(self.base / name for name in self.rules.apart),
         )
         return encoder, self._key(files, sides)
 
@@ -263,6 +266,8 @@ class Preparation:
         text_bytes = known.text_bytes
         if self.rules.drops_duplicates:
             held_out_documents, text_bytes = parts.held_out_documents(), parts.text_bytes()
+        if self.rules.is_test:
+            held_out_documents = parts.documents
         set_aside = 0
         if isinstance(known.count, OrderedPieces):
             kept = self._bound(parts, known.count)
@@ -281,6 +286,10 @@ class Preparation:
             set_aside_tokens=set_aside,
             duplicates=duplicates,
             drops_duplicates=self.rules.drops_duplicates,
+            apart=self.rules.apart_digest,
+            apart_pieces=known.apart[0],
+            apart_documents=known.apart[1],
+            apart_bytes=known.apart[2],
         )
         parts.finish(*index.file_names, index.origins_name, item_bytes)
         remove_shares(self.folder)
@@ -309,12 +318,15 @@ class _Known:
     left_out: LeftOut
     text_bytes: int = 0
     reached: Reached = field(default_factory=Reached)
+    apart: list[int] = field(default_factory=lambda: [0, 0, 0])
+    """As `Encoded.apart`."""
     rows: Counter[str] = field(default_factory=Counter)
     """Of each file that is read in pieces."""
 
     def add(self, told: dict[str, Any]) -> None:
         self.count.merge(told["counted"])
         self.text_bytes += told["text_bytes"]
+        self.apart = [a + b for a, b in zip(self.apart, told["apart"], strict=True)]
         self.reached = Reached(*told["reached"])
         part, place = left_out_from(told["left_out"]), told["place"]
         self.left_out.add(part, rows_before=self.rows[place])
@@ -327,5 +339,6 @@ def _told(unit: Unit, encoded: Encoded) -> dict[str, Any]:
         "text_bytes": encoded.text_bytes,
         "reached": astuple(unit.reached),
         "counted": encoded.counted,
+        "apart": encoded.apart,
         "left_out": asdict(encoded.left_out),
     }

@@ -2,12 +2,14 @@
 
 import multiprocessing
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 from trainer.proxy.preparation.encoding import Encoded, Encoder
 from trainer.proxy.preparation.units import Unit
@@ -53,20 +55,34 @@ class _Worker:
 def _started(encoder: Encoder, n_workers: int) -> Iterator[list[_Worker]]:
     context = multiprocessing.get_context("spawn")
     workers = []
-    try:
-        for _ in range(n_workers):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, encoder), daemon=True)
-            process.start()
-            theirs.close()
-            workers.append(_Worker(process, ours))
-        yield workers
-    finally:
-        for worker in workers:
-            worker.connection.close()
-            worker.process.kill()
-        for worker in workers:
-            worker.process.join()
+    with _in_memory(encoder) as path:
+        try:
+            for _ in range(n_workers):
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_serve, args=(theirs, path), daemon=True)
+                process.start()
+                theirs.close()
+                workers.append(_Worker(process, ours))
+            yield workers
+        finally:
+            for worker in workers:
+                worker.connection.close()
+                worker.process.kill()
+            for worker in workers:
+                worker.process.join()
+
+
+@contextmanager
+def _in_memory(encoder: Encoder) -> Iterator[str]:
+    """A path at which the encoder is read.
+
+    Among a process's arguments its megabytes would be more than a pipe holds: one that is killed
+    while it starts would be waited for for ever, and a stop not heard.
+    """
+    with open(os.memfd_create("encoder"), "wb") as file:  # noqa: PTH123  # a descriptor
+        pickle.dump(encoder, file)
+        file.flush()
+        yield f"/proc/{os.getpid()}/fd/{file.fileno()}"
 
 
 def _in_order(
@@ -125,10 +141,12 @@ def _killed(worker: _Worker) -> SourceError:
     )
 
 
-def _serve(connection: Connection, encoder: Encoder) -> None:
+def _serve(connection: Connection, path: str) -> None:
     """Encode what comes until nobody is there that could send."""
     leave_interrupts_to_parent()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core each
+    with Path(path).open("rb") as file:
+        encoder: Encoder = pickle.load(file)
     while True:
         try:
             unit = connection.recv()

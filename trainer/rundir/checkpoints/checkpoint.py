@@ -20,7 +20,7 @@ from pathlib import Path
 from trainer.rundir.atomic import move_aside, sync_directory, write_fully
 from trainer.rundir.checkpoints.cloning import digest_of
 from trainer.rundir.outcomes import HistoryError
-from trainer.rundir.reading import open_regular, reading
+from trainer.rundir.reading import open_regular, read_head, reading
 
 INT32_MAX = 2**31 - 1
 _HEADER = struct.Struct("<ii")
@@ -250,9 +250,7 @@ def list_checkpoints(directory: Path, n_params: int | None) -> Inventory:
 def inspect_checkpoint(path: Path, step: int, n_params: int | None) -> Checkpoint | Skipped | None:
     """Judge one file by name, size and header; `None` if it went away meanwhile."""
     try:
-        with reading(path) as file:
-            stat = os.fstat(file.fileno())
-            header = file.read(_HEADER.size)
+        header, stat = read_head(path, _HEADER.size)
     except FileNotFoundError:
         return None
     except OSError as error:

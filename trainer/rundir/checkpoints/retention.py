@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from trainer.rundir.checkpoints.checkpoint import Checkpoint, Skipped
-from trainer.rundir.config.settings import CheckpointSettings
+from trainer.rundir.config.settings import DEFAULT_HELD_OUT_ROWS, CheckpointSettings
 from trainer.rundir.records.record_lines import Record
 
 
@@ -69,7 +69,10 @@ def notable_steps(
         before = _last_before(nonfinite, steps)
         if before is not None:
             notable[before] = "the last before a loss or gradient that was not finite"
-    losses = {step: by_step[step].get("val_loss") for step in steps if step in by_step}
+    rows = {step: a.get("held_out_rows", DEFAULT_HELD_OUT_ROWS) for step, a in by_step.items()}
+    newest = rows[max(rows)] if rows else 0  # losses of other samples don't compare
+    of_newest = (step for step in steps if rows.get(step) == newest)
+    losses = {step: by_step[step].get("val_loss") for step in of_newest}
     measured = {step: loss for step, loss in losses.items() if isinstance(loss, int | float)}
     if measured:
         notable[min(measured, key=lambda step: (measured[step], step))] = "the best val_loss"

@@ -24,16 +24,23 @@ _ALTERING = (
     "optimizer.",
     "sources.",
     "policy.",
+    "test.",
     "train.total_steps",
     "train.batch_tokens",
     "train.micro_batch",
+    "train.shares",
     "train.precision",
     "train.deterministic",
 )
 """Settings that every later step depends on, by the beginning of their names."""
 
-_OF_PREPARATION = "sources.", ".max_odd_share"
+_OF_PREPARATION = ("sources.", "test."), ".max_odd_share"
 """Asked only while text is prepared: what was prepared stays as it is."""
+
+_MEANS = {
+    "audit.held_out_rows": "; val_loss is of other rows from here on: another series",
+}
+"""What a harmless change means where that isn't plain."""
 
 
 def state_left_behind(run: RunDirectory) -> State | None:
@@ -86,7 +93,7 @@ def compare_settings(
         elif _alters(name):
             altering[name] = text
         else:
-            told.append(f"setting changed: {text}")
+            told.append(f"setting changed: {text}{_MEANS.get(name, '')}")
     if altering:
         raise SettingsError(
             "run.toml was changed since the last start in what alters the run: "

@@ -39,24 +39,28 @@ def ensure_run(
     sources: Mapping[str, str] | None = None,
     command: tuple[str, ...] = (),
     tokenizer: TokenizerSettings = LEARNED_TOKENIZER,
+    tests: Mapping[str, str] | None = None,
 ) -> tuple[RunDirectory, bool]:
     """The run at `path`, made if it isn't there; and whether it was made now.
 
     `sources` are name → path or glob, kept absolute so that the run doesn't depend on where it
-    is resumed from. So is the path of one's own `tokenizer`; the model gets a row for each of its
-    entries. Raises `SettingsError`; nothing half-made stays then.
+    is resumed from; `tests` are the same of test sets. So is the path of one's own `tokenizer`;
+    the model gets a row for each of its entries. Raises `SettingsError`; nothing half-made stays
+    then.
     """
     run = RunDirectory(path)
     if tokenizer.path:
         tokenizer = replace(tokenizer, path=_absolute_file(tokenizer.path))
     paths = {name: _absolute(source) for name, source in (sources or {}).items()}
+    apart = {name: _absolute(test) for name, test in (tests or {}).items()}
     try:
-        if not run.settings.exists() and _make(run, preset, paths, command, tokenizer):
+        if not run.settings.exists() and _make(run, preset, paths, command, tokenizer, apart):
             return run, True
     except OSError as error:
         raise SettingsError(f"{path}: a run can't be made there: {error.strerror}") from error
     _check_same(run, preset, paths, command)
     _check_same_tokenizer(run, tokenizer)
+    _check_same_tests(run, apart)
     return run, False
 
 
@@ -66,18 +70,26 @@ def _make(
     paths: Mapping[str, str],
     command: tuple[str, ...],
     tokenizer: TokenizerSettings,
+    tests: Mapping[str, str],
 ) -> bool:
     """Whether this call made it; `False`: another one was quicker."""
     if preset is not None and preset not in PRESETS:
         raise SettingsError(f"--preset: {preset!r} is none of {', '.join(PRESETS)}")
     for name, path in paths.items():
-        _check_source(name, path)
+        _check_source("--source", name, path)
+    for name, path in tests.items():
+        _check_source("--test", name, path)
     sources = {name: SourceSettings(path=p) for name, p in (paths or DEFAULT_SOURCES).items()}
     vocab_size = None
     if tokenizer.path:
         vocab_size = read_own_tokenizer(tokenizer, Path())[1].entries
     text = render_new_run(
-        preset or "demo", sources, command, tokenizer=tokenizer, vocab_size=vocab_size
+        preset or "demo",
+        sources,
+        command,
+        tokenizer=tokenizer,
+        vocab_size=vocab_size,
+        tests={name: SourceSettings(path=path) for name, path in tests.items()},
     )
     _check_empty(run)
     missing = [folder for folder in (run.path, *run.path.parents) if not folder.exists()]
@@ -142,6 +154,16 @@ def _check_same_tokenizer(run: RunDirectory, tokenizer: TokenizerSettings) -> No
         )
 
 
+def _check_same_tests(run: RunDirectory, tests: Mapping[str, str]) -> None:
+    known = load_settings(run.settings).test if tests else {}
+    for name, path in tests.items():
+        if name not in known or known[name].path != path:
+            raise SettingsError(
+                f"--test {shown(name)}={shown(path)}: not so in {run.settings}; a run keeps its"
+                " test sets: its text was prepared apart from them"
+            )
+
+
 def _absolute_file(path: str) -> str:
     return path if path.startswith("tiktoken:") else str(Path(path).expanduser().absolute())
 
@@ -159,8 +181,8 @@ def _absolute(path: str) -> str:
         return str(base / path)
 
 
-def _check_source(name: str, path: str) -> None:
-    source = f"--source {shown(name)}={shown(path)}"
+def _check_source(option: str, name: str, path: str) -> None:
+    source = f"{option} {shown(name)}={shown(path)}"
     if not is_utf_8(f"{Path.cwd()}{name}{path}"):
         raise SettingsError(f"{source}: is no UTF-8, as run.toml has to be; name it by a pattern")
     if path.startswith("python:"):

@@ -38,6 +38,7 @@ FIXED_BY_WEIGHTS = {
     "model": "is part of the weights' shape",
     "tokenizer": "tells what the token ids mean that the weights have learned",
     "data": "is how the tokens were made that the history was trained on",
+    "test": "is what the tokens were kept apart from that the history was trained on",
     "preset": "is part of the weights' shape",
     "rules": "are those that the weights were trained by",
 }

@@ -30,6 +30,8 @@ class Rules:
     bounds_held_out: bool
     """Of a source at most `data.held_out_tokens` are held out, and each piece of them stands by
     itself; else 1 % of its text however large, and neighbours are one stretch."""
+    keeps_apart: bool
+    """There may be test sets: training text that shares 13 words in a row with one is left out."""
     default_cap: float
     """Of an arm's weight, where the policy gives none."""
 
@@ -43,6 +45,7 @@ RULES = {
         refuses_web_archives=False,
         orders_by_number=False,
         bounds_held_out=False,
+        keeps_apart=False,
         default_cap=1.0,
     ),
     # 1 + sqrt(2 ln 2**31) = 7.6 is the greatest score that a pulled arm can have: a cap of 8
@@ -55,6 +58,7 @@ RULES = {
         refuses_web_archives=False,
         orders_by_number=False,
         bounds_held_out=False,
+        keeps_apart=False,
         default_cap=8.0,
     ),
     3: Rules(
@@ -65,6 +69,7 @@ RULES = {
         refuses_web_archives=False,
         orders_by_number=False,
         bounds_held_out=False,
+        keeps_apart=False,
         default_cap=8.0,
     ),
     4: Rules(
@@ -75,6 +80,7 @@ RULES = {
         refuses_web_archives=True,
         orders_by_number=True,
         bounds_held_out=True,
+        keeps_apart=True,
         default_cap=8.0,
     ),
 }

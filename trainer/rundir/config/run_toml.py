@@ -87,18 +87,24 @@ def parse_settings(text: str) -> Settings:
         merged = {**PRESETS[preset].get(section, {}), **table}
         values[section] = _build(hints[section], merged, section)
     values["sources"] = _sources(written)
+    values["test"] = _source_tables(written, "test")
     values["policy"] = _policies(written, values["sources"], values.get("rules", 1))
     return Settings(**values)
 
 
 def _sources(written: Mapping[str, Any]) -> dict[str, SourceSettings]:
-    tables = _table(written, "sources")
-    if not tables:
-        return {name: SourceSettings(path=path) for name, path in DEFAULT_SOURCES.items()}
+    return _source_tables(written, "sources") or {
+        name: SourceSettings(path=path) for name, path in DEFAULT_SOURCES.items()
+    }
+
+
+def _source_tables(written: Mapping[str, Any], section: str) -> dict[str, SourceSettings]:
+    tables = _table(written, section)
     if "" in tables:
-        raise SettingsError('sources."": a source needs a name')
+        what = "source" if section == "sources" else "test set"
+        raise SettingsError(f'{section}."": a {what} needs a name')
     return {
-        name: _build(SourceSettings, _table(tables, name, "sources."), f"sources.{name}")
+        name: _build(SourceSettings, _table(tables, name, f"{section}."), f"{section}.{name}")
         for name in tables
     }
 
@@ -143,7 +149,8 @@ def _build(kind: type[T], table: Mapping[str, Any], section: str) -> T:
         return kind(**values)
     except SettingsError as error:
         generic = section.partition(".")[0]
-        raise SettingsError(str(error).replace(f"{generic}.*", section)) from error
+        told = str(error).replace("sources.*" if generic == "test" else f"{generic}.*", section)
+        raise SettingsError(told) from error
 
 
 def convert(hint: Any, value: Any, setting: str) -> Any:
@@ -173,7 +180,7 @@ def default_of(name: str, rules: int) -> Any:
     So it was before it had a name: a default never changes, or runs that exist would.
     """
     section, _, rest = name.partition(".")
-    if section in ("sources", "policy"):
+    if section in ("sources", "policy", "test"):
         name = f"{section}.*.{rest.rpartition('.')[2]}"
     if name == "policy.*.cap" and rules in RULES:
         return RULES[rules].default_cap
@@ -191,7 +198,8 @@ def _flatten(tree: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
 def _defaults() -> dict[str, Any]:
     hints = get_type_hints(Settings)
     sections = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    kinds = {"": Settings, **sections, "sources.*": SourceSettings, "policy.*": ArmPolicy}
+    kinds = {"": Settings, **sections, "policy.*": ArmPolicy}
+    kinds |= dict.fromkeys(("sources.*", "test.*"), SourceSettings)
     found = {
         f"{section}.{item.name}".lstrip("."): item.default
         for section, kind in kinds.items()
@@ -210,6 +218,11 @@ _COMMENTS = {
     "data.drop_duplicates": "true: of documents with the same text a source gives only the first",
     "train.batch_tokens": "tokens a step",
     "train.micro_batch": "rows a forward pass",
+    "train.shares": "parts of a step that ranks divide; 0: its micro-batches",
+    "train.ranks": "processes that train together, a GPU each; 0: one for each GPU",
+    "train.rank_timeout_seconds": "all end where one of them is not heard of for so long",
+    "train.stop_within_seconds": "what a stop may take; 0: no limit",
+    "train.end_at": "when to stop by itself, as 2026-12-05 18:00",
     "train.device": "auto | cpu | cuda | cuda:N",
     "train.precision": "auto | fp32 | bf16 | fp16 ; weights, m and v are float32 always",
     "train.compile": "torch.compile, on CUDA",
@@ -220,6 +233,7 @@ _COMMENTS = {
     "audit.prompts": "further samples, one a prompt; score and gate go by the one without",
     "audit.threshold": "coherence score from 0 to 100",
     "audit.patience": "audits in a row under the threshold that halt the run; 0: never",
+    "audit.held_out_rows": "of each source for val_loss; of others it is another series",
     "data.held_out_tokens": "of a source at most; else 1 % of it",
     "trainer.restart": "true: an open console starts it again after a crash, with pauses",
 }
@@ -232,16 +246,19 @@ def render_new_run(
     *,
     tokenizer: TokenizerSettings = LEARNED_TOKENIZER,
     vocab_size: int | None = None,
+    tests: Mapping[str, SourceSettings] | None = None,
 ) -> str:
     """The text of a new run's `run.toml`: every setting in sight, parsed back once as a check.
 
     `vocab_size`: of one's own `tokenizer`; else the preset's.
     """
     named = {name: _source_table(source) for name, source in sources.items()}
+    tested = {name: _source_table(source) for name, source in (tests or {}).items()}
     start = f"preset = {_toml(preset)}\nrules = {NEWEST_RULES}\n"
     start += "" if vocab_size is None else f"[model]\nvocab_size = {vocab_size}\n"
     start += _render("tokenizer", asdict(tokenizer))
     start += "".join(_render(f"sources.{n}", t) for n, t in named.items())
+    start += "".join(_render(f"test.{n}", t) for n, t in tested.items())
     new = parse_settings(start)
     settings = asdict(new)
     parts = [
@@ -253,6 +270,7 @@ def render_new_run(
     parts.append(_render("trainer", {**trainer, "restart": settings["trainer"]["restart"]}))
     parts += [_render(f"sources.{name}", table) for name, table in named.items()]
     parts += [_render(f"policy.{name}", asdict(new.default_bounds)) for name in named]
+    parts += [_render(f"test.{name}", table) for name, table in tested.items()]
     text = "\n".join(parts)
     parse_settings(text)
     return text

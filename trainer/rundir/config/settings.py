@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from trainer.rundir.checkpoints.checkpoint import INT32_MAX
 from trainer.rundir.config.rules import NEWEST_RULES, RULES
@@ -16,6 +17,14 @@ _DEVICE = re.compile(r"auto|cpu|cuda(:[0-9]+)?")
 def _require(condition: bool, setting: str, message: str) -> None:
     if not condition:
         raise SettingsError(f"{setting}: {message}")
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _require_positive(section: str, **values: float) -> None:
@@ -98,6 +107,18 @@ class TrainSettings:
     """Tokens a step."""
     micro_batch: int
     """Rows of one forward pass; gradients are accumulated up to `batch_tokens`."""
+    shares: int = 0
+    """Equal parts of a step, each the work of one rank: their gradients are added up in this order,
+    whoever has them. 0: each micro-batch is one."""
+    ranks: int = 1
+    """Processes that train together, a GPU each; no bit depends on them. 0: one for each GPU."""
+    rank_timeout_seconds: float = 120.0
+    """All end where one of them is not heard of for so long."""
+    stop_within_seconds: float = 0.0
+    """From a stop signal to the end: a step that can't be saved by then is given up. 0: no
+    limit."""
+    end_at: str = ""
+    """When to stop by itself, as `2026-12-05 18:00`, in the machine's time zone; empty: never."""
     device: str = "auto"
     precision: str = "auto"
     """Of the forward and backward pass; weights, m and v are float32 always."""
@@ -112,7 +133,20 @@ class TrainSettings:
             total_steps=self.total_steps,
             batch_tokens=self.batch_tokens,
             micro_batch=self.micro_batch,
+            rank_timeout_seconds=self.rank_timeout_seconds,
         )
+        _require(
+            0 <= self.stop_within_seconds < math.inf,
+            "train.stop_within_seconds",
+            f"{self.stop_within_seconds:g} is no finite number from 0 on",
+        )
+        _require(
+            not self.end_at or _is_moment(self.end_at),
+            "train.end_at",
+            f"{self.end_at!r} is no moment, as 2026-12-05 18:00",
+        )
+        _require(self.shares >= 0, "train.shares", f"{self.shares} is below 0")
+        _require(self.ranks >= 0, "train.ranks", f"{self.ranks} is below 0")
         _require(
             self.total_steps <= INT32_MAX,
             "train.total_steps",
@@ -174,6 +208,12 @@ class CheckpointSettings:
 MOST_AUDIT_TOKENS = 1_000_000
 """Hours of sampling, at each checkpoint."""
 
+DEFAULT_HELD_OUT_ROWS = 16
+"""Also of audits that don't tell how many they took."""
+
+MOST_HELD_OUT_ROWS = 1000
+"""Each audit keeps the loss of every row; `andrea-console evaluate` takes the whole text."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
@@ -187,8 +227,16 @@ class AuditSettings:
     """Coherence score (0 to 100) under which an audit counts against the run."""
     patience: int = 5
     """Audits in a row under the threshold that halt the run; 0 turns the gate off."""
+    held_out_rows: int = DEFAULT_HELD_OUT_ROWS
+    """Rows of each source that `val_loss` is taken from, at most."""
 
     def __post_init__(self) -> None:
+        _require(
+            0 < self.held_out_rows <= MOST_HELD_OUT_ROWS,
+            "audit.held_out_rows",
+            f"{self.held_out_rows} is not from 1 to {MOST_HELD_OUT_ROWS:,}; andrea-console"
+            " evaluate takes the loss on the whole held-out text",
+        )
         _require(self.tokens > 0, "audit.tokens", f"{self.tokens} is not above 0")
         samples = f" × {self.n_samples:,} samples" if self.prompts else ""
         most = f"{self.tokens:,}{samples} is more than {MOST_AUDIT_TOKENS:,}"
@@ -256,6 +304,10 @@ class SourceSettings:
         return self.path.startswith(TOKENS)
 
 
+TEST = "test+"
+"""Before the name of a test set, where it stands beside sources: in `tokens/`, and in audits."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmPolicy:
     """Bounds of an arm's weight: 0 ≤ floor ≤ cap."""
@@ -299,6 +351,9 @@ class Settings:
     audit: AuditSettings = AuditSettings()
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
     policy: Mapping[str, ArmPolicy] = field(default_factory=dict)
+    test: Mapping[str, SourceSettings] = field(default_factory=dict)
+    """Test sets: measured, never trained on; training text that shares 13 words in a row with one
+    is left out."""
     trainer: TrainerSettings = TrainerSettings()
 
     def __post_init__(self) -> None:
@@ -329,6 +384,7 @@ class Settings:
             "token ids mean nothing without the tokenizer that made them: name its tokenizer.json"
             " as tokenizer.path (--tokenizer for a new run)",
         )
+        self._check_tests()
         row_tokens = self.train.micro_batch * self.model.context
         _require(
             self.train.batch_tokens % row_tokens == 0,
@@ -336,6 +392,12 @@ class Settings:
             f"{self.train.batch_tokens} is not a multiple of train.micro_batch × model.context"
             f" = {row_tokens}",
         )
+        _require(
+            self.grad_accum_steps % self.n_shares == 0,
+            "train.shares",
+            f"{self.train.shares} don't divide a step's {self.grad_accum_steps} micro-batches",
+        )
+        self.require_ranks(max(self.train.ranks, 1))
         _require(
             self.optimizer.warmup_steps < self.train.total_steps,
             "optimizer.warmup_steps",
@@ -354,6 +416,27 @@ class Settings:
         caps = [self.bounds_of(name).cap for name in self.sources]
         _require(max(caps) > 0, "policy", "all caps are 0: no arm could be pulled")
 
+    def _check_tests(self) -> None:
+        name = next(iter(self.test), "")
+        _require(
+            RULES[self.rules].keeps_apart or not self.test,
+            f"test.{name}",
+            f"a run of rules {self.rules} was prepared without test sets; a new run may have them",
+        )
+        for name, source in self.test.items():
+            _require(
+                name not in self.sources and f"{TEST}{name}" not in self.sources,
+                f"test.{name}",
+                "a source has this name, too; what is trained on can't be tested on",
+            )
+            is_text = not source.holds_tokens
+            _require(is_text, f"test.{name}.path", "is of tokens; a test set is text")
+
+    @property
+    def tests(self) -> dict[str, SourceSettings]:
+        """The test sets by the names that they have beside sources."""
+        return {f"{TEST}{name}": source for name, source in self.test.items()}
+
     @property
     def default_bounds(self) -> ArmPolicy:
         """What a source has without a policy of its own."""
@@ -371,3 +454,22 @@ class Settings:
     @property
     def grad_accum_steps(self) -> int:
         return self.rows // self.train.micro_batch
+
+    @property
+    def n_shares(self) -> int:
+        """Parts of a step whose gradients are added up in order."""
+        return self.train.shares or self.grad_accum_steps
+
+    def require_ranks(self, size: int) -> None:
+        """Raise `SettingsError` where so many ranks can't have as many shares each."""
+        _require(
+            self.n_shares % size == 0,
+            "train.ranks",
+            f"{size} ranks can't share the {self.n_shares} parts of a step evenly"
+            f" ({'train.shares' if self.train.shares else 'its micro-batches'});"
+            f" these can: {', '.join(map(str, _divisors(self.n_shares)))}",
+        )
+
+
+def _divisors(number: int) -> list[int]:
+    return [each for each in range(1, number + 1) if number % each == 0]

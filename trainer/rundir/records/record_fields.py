@@ -23,7 +23,7 @@ def whole(record: Mapping[str, Any], key: str) -> int | None:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         return None
-    return value if abs(value) < 2**63 else None
+    return value if -(2**63) <= value < 2**63 else None
 
 
 def number(record: Mapping[str, Any], key: str) -> float | None:

@@ -7,6 +7,7 @@ one write, so its cost does not depend on the file's length and no earlier byte 
 import contextlib
 import errno
 import gc
+import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -304,6 +305,10 @@ class RecordTail(Generic[T]):
     def __init__(self, path: Path, read: Reader[Any] = read_records) -> None:
         self.path = path
         self._read = read
+        self.digest: hashlib._Hash | None = None
+        """Takes in every byte up to the offset, where it was set before the first of them; `None`
+        once some were passed over, or the file is another.
+        """
         self._offset = 0
         self._mark = b""
         """The bytes just before the offset: while they stand there, it is the file known."""
@@ -336,14 +341,14 @@ class RecordTail(Generic[T]):
                 return self._look(file.fileno(), max_bytes)
         except OSError:
             is_restarted = self._offset > 0
-            self._offset, self._mark, self._identity = 0, b"", None
+            self._offset, self._mark, self._identity, self.digest = 0, b"", None, None
             return News(is_restarted=is_restarted)
 
     def _look(self, fd: int, max_bytes: int) -> News[T]:
         stat = os.fstat(fd)
         is_restarted = self._is_another(fd, (stat.st_dev, stat.st_ino))
         if is_restarted:
-            self._offset, self._mark = 0, b""
+            self._offset, self._mark, self.digest = 0, b"", None
         self._identity = (stat.st_dev, stat.st_ino)
         if self._widest_bytes:
             max_bytes = self._widest_bytes
@@ -363,6 +368,8 @@ class RecordTail(Generic[T]):
         self._widest_bytes = max_bytes if len(data) > _LONGEST_BYTES and not records else 0
         if end:
             self._offset += end
+            if self.digest is not None:
+                self.digest.update(memoryview(data)[:end])
             self._mark = data[max(end - _MARK_BYTES, 0) : end]
         return News(
             records=records,
@@ -380,7 +387,7 @@ class RecordTail(Generic[T]):
                 return
             data_at = n_bytes
         if data_at - self._offset > _MARK_BYTES:
-            self._offset, self._mark = data_at, bytes(_MARK_BYTES)
+            self._offset, self._mark, self.digest = data_at, bytes(_MARK_BYTES), None
 
     def _is_another(self, fd: int, identity: tuple[int, int]) -> bool:
         if not self._offset:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from trainer.rundir.config.settings import TOKENS, SourceSettings
+from trainer.rundir.config.settings import TEST, TOKENS, SourceSettings
 from trainer.rundir.directory import with_names
 from trainer.rundir.names import shown
 from trainer.rundir.outcomes import SourceError
@@ -29,7 +29,8 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except SourceError as error:
-        raise SourceError(f"sources.{name}: {error}") from error
+        section = f"test.{name.removeprefix(TEST)}" if name.startswith(TEST) else f"sources.{name}"
+        raise SourceError(f"{section}: {error}") from error
 
 
 def read_documents(

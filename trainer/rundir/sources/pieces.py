@@ -1,6 +1,5 @@
 """Cut text where its own content says so: the same passage is cut alike wherever it stands."""
 
-import re
 import zlib
 from collections.abc import Iterator
 
@@ -21,28 +20,39 @@ class PieceCutter:
     def __init__(self, characters: int) -> None:
         self._characters = characters
         self._window = ""
-        self.longest_line = 4 * characters
-        """A longer line is to be given in parts of this size."""
 
     def ends_after(self, line: str) -> bool:
         """Take the next line, with its line feed; whether a piece ends after it."""
         self._window = (self._window + line)[-_WINDOW_CHARACTERS:]
-        drawn = zlib.crc32(self._window.encode())
-        if drawn * self._characters >= len(line) * _HASHES:
-            return False
-        self._window = ""
-        return True
+        is_cut = _is_cut(self._window, len(line), self._characters)
+        if is_cut:
+            self._window = ""
+        return is_cut
 
 
 def pieces_of(text: str, characters: int) -> Iterator[str]:
-    """The text in pieces of about `characters`; joined they are the text."""
-    cutter = PieceCutter(characters)
-    longest = cutter.longest_line
-    start = end = 0
-    for line in re.finditer(rf"[^\n]{{{longest}}}|[^\n]*\n|[^\n]+", text):
-        end = line.end()
-        if cutter.ends_after(line.group()):
+    """The text in pieces of about `characters`; joined they are the text.
+
+    As `PieceCutter` tells, line by line, without its calls: most of all text goes through here.
+    """
+    longest, size = longest_line(characters), len(text)
+    start = begin = 0
+    while begin < size:
+        end = text.find("\n", begin, begin + longest) + 1 or min(begin + longest, size)
+        window = text[max(start, end - _WINDOW_CHARACTERS) : end]
+        if _is_cut(window, end - begin, characters):
             yield text[start:end]
             start = end
-    if start < end:
-        yield text[start:end]
+        begin = end
+    if start < size:
+        yield text[start:]
+
+
+def longest_line(characters: int) -> int:
+    """A longer line is taken in parts of this size."""
+    return 4 * characters
+
+
+def _is_cut(window: str, line_characters: int, characters: int) -> bool:
+    drawn = zlib.crc32(window.encode())
+    return drawn * characters < line_characters * _HASHES

@@ -64,6 +64,14 @@ class TokenIndex:
     """Documents with the text of an earlier one of the source; None: nobody counted them."""
     drops_duplicates: bool = False
     """Whether they are left out of the tokens, and of all other counts."""
+    apart: str = ""
+    """A digest of the test sets that it was kept apart from; empty: there were none."""
+    apart_pieces: int = 0
+    """Passages that share 13 words in a row with a test set: neither trained on nor held out."""
+    apart_documents: int = 0
+    """Documents that have such passages."""
+    apart_bytes: int = 0
+    """Text of the passages."""
 
     @property
     def file_names(self) -> tuple[str, str]:
@@ -71,6 +79,7 @@ class TokenIndex:
         digits = self.fingerprint[:TEXT_DIGITS]
         key = f"{self.tokenizer[:16]}-{digits}-{self.dtype[1:]}"
         key += "-once" if self.drops_duplicates else ""
+        key += f"-apart-{self.apart}" if self.apart else ""
         return f"{key}.train.bin", f"{key}.held_out.bin"
 
     @property
@@ -86,6 +95,18 @@ class TokenIndex:
         fate = "left out" if self.drops_duplicates else "trained on all the same"
         total = self.documents + (self.duplicates if self.drops_duplicates else 0)
         return f"{self.duplicates:,} of {total:,} documents are copies of earlier ones, {fate}"
+
+    @property
+    def apart_words(self) -> str:
+        """What of it the test sets have, too; empty where there is nothing."""
+        if self.apart and not self.text_bytes:
+            return "holds tokens: they are not searched for the text of test sets"
+        if not self.apart_pieces:
+            return ""
+        return (
+            f"{self.apart_pieces:,} passages ({self.apart_bytes:,} bytes) in"
+            f" {self.apart_documents:,} documents share 13 words in a row with a test set, left out"
+        )
 
     def train_rows(self, context: int) -> int:
         """Rows that batches are drawn from."""

@@ -10,7 +10,7 @@ import orjson
 
 from trainer.rundir.outcomes import SourceError
 from trainer.rundir.sources.left_out import LeftOut
-from trainer.rundir.sources.pieces import PieceCutter
+from trainer.rundir.sources.pieces import PieceCutter, longest_line
 
 WHOLE_FILE_BYTES = 65_536
 """A text file up to this size is one document."""
@@ -21,6 +21,7 @@ PART_CHARACTERS = 16_384
 LONGEST_PART_CHARACTERS = 4 * PART_CHARACTERS
 """Text without blank lines is cut at a line's end after this many, a longer line wherever it is."""
 
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _BETWEEN = re.compile(r"[\s,]*")
 _ARRAY_CHARACTERS = 1 << 20
 _LONGEST_ELEMENT_CHARACTERS = 256 << 20
@@ -41,7 +42,7 @@ def read_parts(file: BinaryIO, piece_characters: int) -> Iterator[str]:
     cutter = PieceCutter(piece_characters) if piece_characters else None
     part: list[str] = []
     characters = 0
-    longest = cutter.longest_line if cutter else LONGEST_PART_CHARACTERS
+    longest = longest_line(piece_characters) if cutter else LONGEST_PART_CHARACTERS
     with io.TextIOWrapper(file, encoding="utf-8", errors="replace") as lines:
         while line := lines.readline(longest):
             part.append(line)
@@ -100,7 +101,7 @@ def text_in(record: Any, field: str) -> str:
         )
     if not isinstance(text := record[field], str):
         raise OddRecordError(f"the field {field!r} is no text but {str(text)[:40]}")
-    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+    if not text.isascii() and _HALF_CHARACTER.search(text):
         raise OddRecordError(f"the field {field!r} holds half a character")
     return text
 

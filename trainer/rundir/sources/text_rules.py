@@ -1,6 +1,8 @@
 """How a run's rules have its text read and cut."""
 
+import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 
 from trainer.rundir.config.rules import RULES
 from trainer.rundir.config.settings import SEPARATOR, Settings
@@ -21,6 +23,10 @@ class TextRules:
     """Text that was trained on is read as the first version did, which knew files by suffix."""
     drops_duplicates: bool = False
     """Of documents of a source with the same text only the first becomes tokens."""
+    is_test: bool = False
+    """All of it is held out: it is a test set."""
+    apart: tuple[str, ...] = ()
+    """Of the test sets, the files of 13-grams that no text of it may share, relative to the run."""
     reads_arrays: bool = True
     """A JSON array of objects gives its elements' texts; else it is a text file."""
     refuses_web_archives: bool = True
@@ -29,6 +35,12 @@ class TextRules:
     """The token between documents that are tokens already, by name."""
     vocab_size: int = 0
     """The tokens that the model knows."""
+
+    @property
+    def apart_digest(self) -> str:
+        """Of the test sets' texts; empty: there are none."""
+        texts = sorted(Path(name).name for name in self.apart)
+        return hashlib.sha256("".join(texts).encode()).hexdigest()[:16] if texts else ""
 
 
 WHOLE_DOCUMENTS = TextRules()

@@ -7,6 +7,7 @@ from textual.content import Content
 
 from console import formatting
 from console.fork.comparison import Column, Comparison
+from console.fork.paired_rows import difference
 from console.ui.screens.pivot.step import wrapped
 from console.ui.theme import ACCENT, DIM
 from console.ui.widgets.text import foreign, left, names_within, right
@@ -46,12 +47,25 @@ def _figures(made: Comparison, width: int) -> list[Content]:
         Content.styled(steps, DIM),
         _row("", [foreign(column.name) for column in columns], width, style="bold"),
         _row(f"val_loss, {made.shared_rows} rows", [_loss(c.val_loss) for c in columns], width),
-        _row("difference, ± its error", [_paired(column) for column in columns], width),
+        _row("difference, ± its error", [difference(c.against_first) for c in columns], width),
+        *_by_source(made, width),
         _row("coherence score", [formatting.score(c.score) for c in columns], width),
         *_mean_scores(columns, width),
         _row("training loss, mean", [_loss(c.mean_loss) for c in columns], width, style=DIM),
         _row("training loss, EMA", [_loss(c.ema) for c in columns], width, style=DIM),
     ]
+
+
+def _by_source(made: Comparison, width: int) -> list[Content]:
+    """Of several sources the loss of each and, on rows that both have, the difference."""
+    lines = []
+    for each in made.sources if len(made.sources) > 1 else ():
+        of_what = f", {each.rows} rows" if each.rows else ", own rows"
+        (name,) = names_within([foreign(each.name)], _LABEL_CELLS - 1 - len(of_what) - 2)
+        lines.append(_row(f"  {name}{of_what}", [_loss(loss) for loss in each.losses], width))
+        if any(each.against_first):
+            lines.append(_row("", [difference(p) for p in each.against_first], width, style=DIM))
+    return lines
 
 
 def _mean_scores(columns: Sequence[Column], width: int) -> list[Content]:
@@ -64,14 +78,6 @@ def _row(name: str, values: list[str], width: int, *, style: str = "") -> Conten
     cells = min(max((width - _LABEL_CELLS) // max(len(values), 1), 1), _MOST_VALUE_CELLS)
     shown = "".join(right(value, cells) for value in names_within(values, cells - 1))
     return Content.assemble((left(name, _LABEL_CELLS), DIM), (shown, style))
-
-
-def _paired(column: Column) -> str:
-    paired = column.against_first
-    if paired is None:
-        return ""
-    error = "" if paired.standard_error is None else f" ± {paired.standard_error:.4f}"
-    return f"{paired.mean:+.4f}{error}"
 
 
 def _samples(made: Comparison, width: int) -> list[Content]:

@@ -122,6 +122,17 @@ def test_a_source_that_is_seen_often_is_told_in_words_in_both_views() -> None:
         assert not any("seen more" in line.plain for line in few)
 
 
+def test_what_preparation_left_out_and_the_loss_on_test_sets_are_told_with_the_data() -> None:
+    copied = replace(BOOKS, left_out="1.2k copies kept, 12 passages of test sets out")
+    tests = [("quiz", 2.25)]
+    lines = table_lines([], [], [copied, WIKI], width=75, is_data=True, tests=tests)
+    told = [line.plain for line in lines]
+    assert "books: 1.2k copies kept, 12 passages of test sets out" in told
+    assert "loss on test sets: quiz 2.2500" in told
+    bandit = table_lines([arm("books", 0.5)], [], [copied], width=75, tests=tests)
+    assert not any("copies" in line.plain for line in bandit)
+
+
 def test_names_that_steer_a_terminal_are_shown_as_text() -> None:
     nasty = replace(BOOKS, name="\x1b[31m[red]books", given_rows=99_999)
     lines = table_lines([], [], [nasty], width=110, is_data=True)
