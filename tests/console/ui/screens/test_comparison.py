@@ -42,7 +42,7 @@ async def test_help_opens_over_what_lies_over_the_panes_and_goes_back_there() ->
             await stage.pilot.press("question_mark")
             assert isinstance(stage.app.screen, HelpScreen)
             await stage.pilot.press("question_mark")
-            assert stage.app.screen is screen
+            assert stage.app.screen_stack[-1] is screen
 
 
 @pytest.mark.parametrize("key", ["colon", "h", "exclamation_mark", "e"])
