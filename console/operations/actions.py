@@ -109,6 +109,11 @@ def _at(place: Place, *actions: Action) -> tuple[Action, ...]:
     return tuple(replace(action, place=place) for action in actions)
 
 
+def _help(screen: str) -> Action:
+    """All keys, from a screen that lies over the panes."""
+    return Action(f"{screen}.help", "question_mark", "app.help", "Help", "All keys", is_shown=False)
+
+
 ACTIONS: tuple[Action, ...] = (
     Action(
         "run.status",
@@ -581,6 +586,7 @@ ACTIONS: tuple[Action, ...] = (
         Action("compare.older", "left", "walk(-1)", "Older", "The pair before"),
         Action("compare.newer", "right", "walk(1)", "Newer", "The pair after"),
         Action("compare.turn", "t", "turn", "Prompt", "The next prompt's samples"),
+        _help("compare"),
         Action("compare.close", "escape,q,enter", "dismiss", "Close", "Back"),
     ),
     *_at(
@@ -610,6 +616,7 @@ ACTIONS: tuple[Action, ...] = (
         ),
         Action("alarms.all", "A", "acknowledge_all", "All", "Acknowledge all of them"),
         Action("alarms.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
+        _help("alarms"),
         Action(
             "alarms.close",
             "escape,q,exclamation_mark",
@@ -624,17 +631,20 @@ ACTIONS: tuple[Action, ...] = (
         Action("events.kind", "f", "filter(1)", "Kind", "Only the next kind of events"),
         Action("events.kind_before", "F", "filter(-1)", "Kind", "Only the kind before"),
         Action("events.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
+        _help("events"),
         Action("events.close", "escape,q,e", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.HEALTH,
         Action("health.go", "enter", "go", "Go", "Where it began, and its track on the chart"),
         Action("health.dates", "T", "app.toggle_dates", "Dates", "Times as dates, or as ages"),
+        _help("health"),
         Action("health.close", "escape,q,h", "dismiss", "Close", "Back"),
     ),
     *_at(
         Place.FAMILY,
         Action("family.go", "enter", "go", "Go", "To the step of a pivot or fork of this run"),
+        _help("family"),
         Action("family.close", "escape,q,g", "dismiss", "Close", "Back"),
     ),
     *_at(
@@ -644,6 +654,7 @@ ACTIONS: tuple[Action, ...] = (
         Action("batch.newer", "right", "walk(1)", "Newer", "The step after"),
         Action("batch.down", "space,pagedown", "scroll_text(1)", "Text", "Further in the text"),
         Action("batch.up", "backspace,pageup", "scroll_text(-1)", "Text up", "Back in the text"),
+        _help("batch"),
         Action("batch.close", "escape,q,enter", "dismiss", "Close", "Back"),
     ),
     *_at(

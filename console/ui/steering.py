@@ -89,7 +89,7 @@ class SteeringApp(AskingApp):
     def _help(self) -> str:
         """Where the keys of this screen are told."""
         known = self.screen.active_bindings.get("question_mark")
-        has_help = known is not None and known.binding.id == "app.help"
+        has_help = known is not None and known.binding.action.removeprefix("app.") == "help"
         return "? shows all keys" if has_help else "the line at the bottom tells the keys"
 
     def refusal(self, action_id: str) -> str:

@@ -94,6 +94,8 @@ class ComparisonScreen(ModalScreen[None]):
         chosen = self._audits[self.index].led_by(self.prompt)
         if chosen.more:
             self.prompt = chosen.more[0].prompt
+        else:
+            self.notify("this audit has one prompt only", markup=False)
 
     def action_walk(self, by: int) -> None:
         """Show the pair before or after."""

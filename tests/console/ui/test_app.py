@@ -193,7 +193,7 @@ async def test_key_that_does_nothing_says_where_the_keys_are_told_once_for_a_sto
         assert len(stage.toasts()) == 1, "keys that do something are not told of"
         await stage.pilot.press("4", "enter", "w")
         await stage.until(lambda: len(stage.toasts()) > 1, "what is told of w")
-        assert stage.toasts()[1:] == ["w does nothing here; the line at the bottom tells the keys"]
+        assert stage.toasts()[1:] == ["w does nothing here; ? shows all keys"]
 
 
 async def test_q_q_and_enter_in_one_go_end_nothing() -> None:

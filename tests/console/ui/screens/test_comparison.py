@@ -1,6 +1,11 @@
 """Two audits side by side, of several prompts."""
 
+import pytest
+from textual.widgets._toast import ToastRack
+
 from console.ui.screens.comparison import ComparisonScreen
+from console.ui.screens.health import HealthScreen
+from console.ui.screens.help import HelpScreen
 from tests.console.headless import Stage
 from tests.console.ui.widgets.test_samples_pane import view_of_prompts, view_with
 
@@ -26,3 +31,27 @@ async def test_of_one_prompt_there_is_nothing_to_turn_to() -> None:
         assert "next prompt" not in stage.text()
         await stage.pilot.press("t")
         assert "The two" in stage.text()
+        assert stage.toasts() == ["this audit has one prompt only"]
+
+
+async def test_help_opens_over_what_lies_over_the_panes_and_goes_back_there() -> None:
+    view = view_with("one", "two")
+    async with Stage(view).opened(100, 40) as stage:
+        for screen in (ComparisonScreen(view.audits, view.audits[-1]), HealthScreen()):
+            stage.app.push_screen(screen)
+            await stage.pilot.press("question_mark")
+            assert isinstance(stage.app.screen, HelpScreen)
+            await stage.pilot.press("question_mark")
+            assert stage.app.screen_stack[-1] is screen
+
+
+@pytest.mark.parametrize("key", ["colon", "h", "exclamation_mark", "e"])
+async def test_no_toast_lies_over_the_hints_at_the_bottom(key: str) -> None:
+    async with Stage(view_with("one", "two")).opened(80, 24) as stage:
+        await stage.pilot.press(key)
+        screen = stage.app.screen
+        hints = screen.query("#prompt-words, #listed-hint, #listed-detail")
+        await screen.mount(rack := ToastRack())
+        above = screen.size.height - rack.styles.margin.bottom
+        assert hints
+        assert all(hint.region.y >= above for hint in hints)
