@@ -95,9 +95,9 @@ class Openings:
         return [*map(duration, times), *sizes]
 
 
-def wait_for_history(console: PtyProgram, records: int) -> None:
+def wait_for_history(console: PtyProgram, records: int, *, n_more: int = 0) -> None:
     """Until the newest record's EMA is shown, for which all of them have to be read."""
-    console.wait_for(f"{loss_record(records, records, 0.0)['ema']:.4f}".encode())
+    console.wait_for(f"{loss_record(records + n_more, records, 0.0)['ema']:.4f}".encode())
 
 
 def news(options: Namespace) -> None:
@@ -112,7 +112,7 @@ def news(options: Namespace) -> None:
             n_read, n_touched, look = count_work(copy, losses, records)
             delay = Times()
             with PtyConsole(copy.path, "--no-launch") as console:
-                wait_for_history(console, records)
+                wait_for_history(console, records, n_more=10)
                 console.settle(QUIET_SECONDS)
                 for step in range(records + 11, records + 21):
                     append(losses, step, records)
