@@ -37,7 +37,7 @@ def start() -> Iterator[Start]:
 
 
 def wait_until(fact: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait for an observable fact, if only for a moment; the trainer's end before it is a failure."""
+    """Wait for a fact, if only for a moment; the trainer's end before it is a failure."""
     was_so = False
 
     def is_over() -> bool:
