@@ -98,6 +98,19 @@ def test_files_of_a_folder_are_known_by_one_look_at_each(tmp_path: Path) -> None
     assert not matched.unreadable
 
 
+def test_each_folder_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _tree(tmp_path, "a/b/c.txt", "a/z.txt", "b.txt")
+    scandir, read = os.scandir, []
+
+    def counting(path: Path) -> Any:
+        read.append(str(path.relative_to(tmp_path)))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", counting)
+    assert _names(tmp_path, "**/*") == ["a/b/c.txt", "a/z.txt", "b.txt"]
+    assert sorted(read) == [".", "a", "a/b"]
+
+
 def test_walk_can_be_given_up_at_any_entry(tmp_path: Path) -> None:
     tree = _tree(tmp_path, *(f"{n // 10}/{n}.txt" for n in range(100)))
     calls = iter(range(60))

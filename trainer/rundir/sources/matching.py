@@ -7,7 +7,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 _MAGIC = re.compile(r"[*?[]")
@@ -67,11 +67,12 @@ def match_files(base: Path, pattern: str, check: Callable[[], None] = never) -> 
     """
     walk = Walk(check)
     by_identity: dict[object, Found] = {}
+    by_name = sorted(walk.found(base, pattern), key=attrgetter("path"))
     # a file that a link names, too, goes by its own name
-    for file in sorted(walk.found(base, pattern), key=lambda file: (file.is_link, file.path)):
+    for file in sorted(by_name, key=attrgetter("is_link")):
         check()
         by_identity.setdefault(file.identity, file)
-    found = tuple(sorted(by_identity.values(), key=lambda file: file.path))
+    found = tuple(sorted(by_identity.values(), key=attrgetter("path")))
     return Matched(found=found, unreadable=tuple(sorted(walk.unreadable, key=str)))
 
 
@@ -81,6 +82,7 @@ class Walk:
     def __init__(self, check: Callable[[], None] = never) -> None:
         self.unreadable: set[Path] = set()
         self._check = check
+        self._last: tuple[Path, list[os.DirEntry[str]]] | None = None
 
     def files(self, base: Path, pattern: str) -> Iterator[Path]:
         """Each file as it is found, in no order; one with two names twice."""
@@ -103,8 +105,9 @@ class Walk:
             for folder in self._folders(at):
                 yield from self._match(folder, rest or ("*",))
         elif _MAGIC.search(part):
+            is_named = _naming(part)
             for entry in self._entries(at):
-                if not _is_named(entry.name, part):
+                if not is_named(entry.name):
                     continue
                 if rest:
                     yield from self._match(Path(entry.path), rest)
@@ -123,11 +126,10 @@ class Walk:
                 folder = below.pop()
                 if not _is_new(folder, seen):
                     continue
-                yield folder
-                entries = [e for e in self._entries(folder) if not e.name.startswith(".")]
-                linked.extend(Path(e.path) for e in entries if e.is_symlink())
-                inside = [Path(e.path) for e in entries if e.is_dir(follow_symlinks=False)]
+                links, inside = _leading_on(self._entries(folder))
+                linked.extend(links)
                 below.extend(reversed(inside))
+                yield folder
 
     def _found(self, entry: os.DirEntry[str]) -> Found | None:
         """The file that a folder's entry leads to, in one look; `None`: it is none."""
@@ -151,6 +153,12 @@ class Walk:
             return False
 
     def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
+        """What lies in a folder, by name; the one that was asked for last isn't read again."""
+        if self._last is None or self._last[0] is not folder:
+            self._last = folder, self._read(folder)
+        return self._last[1]
+
+    def _read(self, folder: Path) -> list[os.DirEntry[str]]:
         found = []
         try:
             with os.scandir(folder) as entries:
@@ -161,7 +169,7 @@ class Walk:
             return []
         except OSError:
             self.unreadable.add(folder)
-        return sorted(found, key=lambda entry: entry.name)
+        return sorted(found, key=attrgetter("name"))
 
 
 def _is_new(folder: Path, seen: set[tuple[int, int]]) -> bool:
@@ -176,11 +184,23 @@ def _is_new(folder: Path, seen: set[tuple[int, int]]) -> bool:
     return True
 
 
-def _is_named(name: str, pattern: str) -> bool:
-    is_hidden = name.startswith(".") and not pattern.startswith(".")
-    return not is_hidden and _regex(pattern).match(name) is not None
+def _leading_on(entries: list[os.DirEntry[str]]) -> tuple[list[Path], list[Path]]:
+    """The links and the folders among them that are not hidden."""
+    links, folders = [], []
+    for entry in entries:
+        if entry.is_symlink():
+            links.append(entry)
+        elif entry.is_dir(follow_symlinks=False):
+            folders.append(entry)
+    return _paths(links), _paths(folders)
 
 
-@cache
-def _regex(pattern: str) -> re.Pattern[str]:
-    return re.compile(fnmatch.translate(pattern))
+def _paths(entries: list[os.DirEntry[str]]) -> list[Path]:
+    return [Path(entry.path) for entry in entries if not entry.name.startswith(".")]
+
+
+def _naming(pattern: str) -> Callable[[str], bool]:
+    """Whether a name is one that the pattern means."""
+    match = re.compile(fnmatch.translate(pattern)).match
+    takes_hidden = pattern.startswith(".")
+    return lambda name: (takes_hidden or not name.startswith(".")) and match(name) is not None
